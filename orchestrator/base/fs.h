@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files: bounded reads, writes that are there whole or not at all, directories. */
+#ifndef FETTLE_BASE_FS_H
+#define FETTLE_BASE_FS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "orchestrator/base/err.h"
+#include "orchestrator/base/str.h"
+
+/* Append the whole file to out; more than max bytes is ERR_LIMIT. ERR_NOT_FOUND when absent. */
+int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
+
+/* tmp in the same directory, fsync, rename, fsync of the directory. A tmp left by a crash is
+ * `.<name>.tmp.<pid>` and is harmless. */
+int fs_write_atomic(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
+
+int fs_mkdirs(const char *path, mode_t mode, struct err *e); /* with parents; existing is fine */
+int fs_remove_tree(const char *path, struct err *e);         /* absent is fine; never follows links */
+bool fs_exists(const char *path);
+char *fs_join(const char *dir, const char *name);            /* heap; an absolute name stays itself */
+char *fs_absolute(const char *path, struct err *e);          /* heap; realpath of an existing path */
+const char *fs_basename(const char *path);                   /* borrowed part of path */
+int64_t fs_size(const char *path);                           /* -1 when absent */
+
+/* True on NFS, Lustre, GPFS, CIFS, FUSE, BeeGFS and the like (statfs): SQLite's WAL is not safe there. */
+bool fs_is_network(const char *path);
+
+/* XXH3-128 as 32 hex digits. An identity, not a security hash. */
+void fs_hash(const void *data, size_t n, char out[33]);
+int fs_hash_file(const char *path, char out[33], struct err *e);
+
+#endif
