@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The border to Lua. A campaign file is evaluated in a fresh child process: text chunks only, no io,
+ * os, debug or load, a memory cap, a sticky instruction hook, RLIMIT_CPU, no clock, no randomness,
+ * sorted pairs(). What comes back is copied into the plain structs of experiments/model.h by one
+ * schema-driven reader that names file, line, field, what was expected and the nearest right name.
+ *
+ * Two phases: script_load() gives the plan. Later script_eval() calls one function of the stored
+ * sources again, with signals, in another fresh child. Sources are stored with the campaign, so
+ * that a resumed campaign runs on the text that it began with.
+ */
+#ifndef FETTLE_SCRIPT_SCRIPT_H
+#define FETTLE_SCRIPT_SCRIPT_H
+
+#include <stddef.h>
+
+#include "experiments/model.h"
+#include "orchestrator/base/err.h"
+
+/* One file that took part: the campaign first, then what it pulled in from the recipe path (knobs,
+ * rules, workloads, lib), each by the name that the campaign used, and site.lua if there is one. */
+struct script_source {
+	char *name;  /* "campaign", "knobs/num_workers", "rules/default", "site" */
+	char *path;  /* for messages */
+	char *text;
+	char hash[33];
+};
+struct script_sources {
+	struct script_source *v;
+	size_t n;
+	char hash[33]; /* over all of them, in order */
+};
+void script_sources_free(struct script_sources *s);
+
+/* Where recipes are looked for. */
+struct script_path {
+	const char *const *dirs; /* NULL-terminated, first hit wins: recipe path of the site, then the shipped recipes */
+	const char *site;        /* path of site.lua, or NULL */
+};
+
+/* Read the campaign file and whatever it uses, run it, and give the plan. Nothing is written anywhere.
+ * ERR_RECIPE with one paragraph on any fault of the recipe. *out_sources holds what to store. */
+int script_load(const char *file, const struct script_path *path, struct recipe **out,
+		struct script_sources *out_sources, struct err *e);
+
+/* The same from stored sources (no file is read). The plan is a pure function of the sources. */
+int script_reload(const struct script_sources *s, struct recipe **out, struct err *e);
+
+/* Signals handed to rules and knobs: metric or signal name -> number. */
+struct signal {
+	const char *name;
+	double value;
+};
+struct script_signals {
+	const struct signal *v;
+	size_t n;
+};
+
+/* What `expect` of a knob says about one candidate value. */
+struct expectation {
+	bool worth_trying;
+	double gain, ceiling;      /* relative, e.g. 0.136; NaN: unknown */
+	enum bottleneck bottleneck;
+	char *why;                 /* one sentence with the evidence; heap */
+};
+void expectation_done(struct expectation *x);
+
+/* knob.expect(value, signals), or the default rule for knobs without one (worth trying, gain unknown).
+ * `current` is the incumbent's value of the knob, or NULL. */
+int script_expect(const struct script_sources *s, const struct knob *k, const char *value, const char *current,
+		  const struct script_signals *signals, struct expectation *out, struct err *e);
+
+/* What the rules say about where the time goes (recipes/rules/): the strongest finding first. */
+struct finding {
+	enum bottleneck bottleneck;
+	double share;   /* of the step, 0..1; NaN unknown */
+	char *evidence; /* one sentence with the figures */
+	char *rule;     /* its name */
+};
+int script_diagnose(const struct script_sources *s, const struct script_signals *signals, struct finding **out,
+		    size_t *n, struct err *e);
+void findings_free(struct finding *f, size_t n);
+
+/* The catalogue: every knob file on the path. knobs is an array of n (free each with knob_done, then the array). */
+int script_catalogue(const struct script_path *path, struct knob **out, size_t *n, struct err *e);
+void knob_done(struct knob *k);
+
+#endif
