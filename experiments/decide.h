@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Decisions on the differences of a candidate and its baseline: the group-sequential confirm test,
+ * guards, the order in which verdicts are tried, and the campaign's account of alpha.
+ *
+ * Pure functions: a decision depends on its arguments only, so it can be taken again from stored
+ * facts at any time. Procedure, constants and their proof: experiments/STATISTICS.md. The unit is
+ * the block: d[j] = y_candidate - y_baseline of block j, y = log(metric) with the sign such that
+ * more is better. Blocks of one allocation on the same nodes are averaged first (stats_unit_means).
+ */
+#ifndef FETTLE_EXPERIMENTS_DECIDE_H
+#define FETTLE_EXPERIMENTS_DECIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum decide_mode { DECIDE_QUICK, DECIDE_STANDARD, DECIDE_LONG, DECIDE_STRICT };
+
+/* In the order in which they are tried (DESIGN 2.4), after DECIDE_CONTINUE. */
+enum decide_outcome {
+	DECIDE_CONTINUE,       /* no verdict yet: more blocks are needed */
+	DECIDE_INVALID,        /* the comparison itself is not one; reason is the caller's */
+	DECIDE_GUARD,          /* rejected: a guard is violated */
+	DECIDE_ACCEPTED,       /* a gain of at least min_effect */
+	DECIDE_EQUIVALENT,     /* within the margin on both sides */
+	DECIDE_NO_USEFUL_GAIN, /* rejected: a gain of min_effect is out of reach */
+	DECIDE_WORSE,          /* rejected: the whole interval is below zero */
+	DECIDE_INCONCLUSIVE,   /* the blocks are used up */
+};
+
+/* Fixed before the first result of the stage. */
+struct decide_plan {
+	enum decide_mode mode;
+	double alpha;      /* one-sided, this test's share (alpha_ledger_next); in (0, 0.5) */
+	double min_effect; /* smallest useful gain: relative, 0.01 = 1 %; >= 0 */
+	double margin;     /* equivalence: relative, both sides; 0 takes min_effect */
+	double ssr;        /* of the screen, stats_two_way; 0 when there was none */
+	size_t df0;        /* its degrees of freedom; 0 when there was none */
+	bool absolute;     /* d are plain differences, min_effect and margin in their unit (no log) */
+};
+
+/* est, lo, hi, lo95, hi95 and se are on the scale of d; stats_relative() makes them relative. */
+struct decision {
+	enum decide_outcome outcome; /* CONTINUE or from ACCEPTED on: never INVALID or GUARD */
+	size_t look;                 /* 1, 2, ...: the last look that was reached; 0 before the first */
+	size_t looks;                /* looks that the mode has */
+	size_t n;                    /* blocks used: those of the deciding look, or all so far */
+	double est;                  /* mean of d; NAN when n is 0 */
+	double se, df;
+	double lo, hi;     /* est -+ t_{1-p_star,df} se: each side errs with at most alpha over all looks */
+	double lo95, hi95; /* the two-sided 95 % repeated interval, from p* at 0.025: the one to show */
+	double p;          /* one-sided, of a gain */
+	double p_worse;    /* one-sided, of a loss: 1 - p */
+	double p_star;     /* the bound of p at each look */
+};
+
+/* "quick", "standard", "long", "strict". */
+const char *decide_mode_name(enum decide_mode mode);
+/* false when the name is none of them; then *mode is unchanged. */
+bool decide_mode_parse(const char *name, enum decide_mode *mode);
+/* "continue", "invalid", "guard", "accepted", "equivalent", "no_useful_gain", "worse",
+ * "inconclusive": the words of the table verdict. */
+const char *decide_outcome_name(enum decide_outcome outcome);
+/* The campaign's alpha in a mode unless the recipe says otherwise: 0.05, strict 0.01. */
+double decide_alpha(enum decide_mode mode);
+
+/* Blocks at which a mode looks: quick 3 4 5 6 8; standard and 10 12; long and strict and 16 20 24.
+ * Returns their number; *blocks points to constants. */
+size_t decide_looks(enum decide_mode mode, const size_t **blocks);
+/* Blocks of the last look: 8, 12, 24, 24. */
+size_t decide_max_blocks(enum decide_mode mode);
+/* Blocks of the first look that is above n; 0 when n is at or beyond the last. */
+size_t decide_next_look(enum decide_mode mode, size_t n);
+
+/* The bound p* that keeps the one-sided error over all looks of the mode at alpha; from a table
+ * made by tests/bench/pstar_gen.c. Between entries the lower neighbour's p*/alpha and the lower df0
+ * are taken, below the table alpha / looks (Bonferroni): always on the safe side. */
+double decide_p_star(enum decide_mode mode, double alpha, size_t df0);
+
+/* The test statistic of n >= 1 differences (statistics.md 6.3): est = mean d, S = sum (d - est)^2,
+ * v = max((2 ssr + S) / (df0 + n - 1), S / (n - 1)), se = sqrt(v / n), df = df0 + n - 1,
+ * p = P(T_df >= est / se). With no degree of freedom se is NAN, p and p_worse 1. */
+struct decide_stat {
+	double est, se, df, p, p_worse;
+};
+struct decide_stat decide_stat(double ssr, size_t df0, const double *d, size_t n);
+
+/* The confirm stage so far. d holds the blocks in the order of their index without void ones; every
+ * block before the last given must have ended, or the order of arrival would choose the data.
+ *
+ * The looks at or below n are walked in order and the first that ends the stage decides, so that
+ * the answer does not change when a restart sees more blocks than it needed. At a look:
+ *   accepted        p <= p_star and est >= min_effect
+ *   equivalent      lo and hi within -+margin
+ *   futile          est + t_{.90,df} se < min_effect: worse when hi < 0, else no useful gain;
+ *                   but a futile arm that is probably harmful (p_worse <= 0.05) is carried on to
+ *                   the next look, since "worse" is worth a block and a gain stays out of reach
+ *   inconclusive    at the last look
+ * Futility is not binding: going on in spite of it keeps the error at alpha. Returns the outcome. */
+enum decide_outcome decide_confirm(const struct decide_plan *plan, const double *d, size_t n,
+                                   struct decision *out);
+
+/* Guards. */
+enum decide_guard { DECIDE_GUARD_PASSED, DECIDE_GUARD_UNSETTLED, DECIDE_GUARD_VIOLATED };
+
+/* Which way of the guard's metric is good; `none`: both ways are bad. */
+enum decide_better { DECIDE_BETTER_UP, DECIDE_BETTER_DOWN, DECIDE_BETTER_NONE };
+
+struct decide_guard_result {
+	enum decide_guard state;
+	size_t n;
+	double worsening; /* mean, positive is worse (for none: the mean as it is) */
+	double lo, hi;    /* its one-sided 95 % bounds */
+};
+
+/* Non-inferiority of the candidate in a guard's metric. d: paired differences candidate - baseline
+ * in the metric's own direction, logs, relative or absolute, as the margin (>= 0) is.
+ * Passed: the one-sided 95 % bound of the worsening is within the margin. Violated: the opposite
+ * bound is beyond it. Else unsettled, also with n < 2. Equal differences have bounds at their mean.
+ * An infinite worsening (a loss that became NaN in the candidate only: the caller passes -+INFINITY)
+ * is violated at once; a NAN (absent) leaves the guard unsettled: absent is never zero. */
+struct decide_guard_result decide_guard(const double *d, size_t n, double margin,
+                                        enum decide_better better);
+
+/* Failures charged to the arms: Fisher's exact test, one-sided, p of so many of the failures being
+ * the candidate's. Violated: p <= 0.05, or two failures at least, more than the baseline has, that
+ * are more than 20 % of the candidate's trials. Unsettled: more failures than the baseline, short of
+ * that. Else passed. p may be NULL. failed <= trials. */
+enum decide_guard decide_failures(size_t base_failed, size_t base_trials, size_t cand_failed,
+                                  size_t cand_trials, double *p);
+
+/* The worse of two: violated before unsettled before passed. */
+enum decide_guard decide_guard_worst(enum decide_guard a, enum decide_guard b);
+
+/* What the caller knows beside the objective. */
+struct decide_facts {
+	bool invalid;            /* undeclared difference, proof level not reached, ... */
+	enum decide_guard guard; /* the worst of all guards, PASSED when there is none */
+	size_t blocks;           /* complete blocks so far (>= decision.n) */
+	bool ended;              /* no further block will come: budget, window, target */
+};
+
+/* The verdict, tried in the order invalid, guard, accepted, equivalent, no useful gain, worse,
+ * inconclusive. A gain whose guards are unsettled waits: CONTINUE while blocks are left (the gain
+ * stands, it was decided at its look), then INCONCLUSIVE: not shown to be harmless is not accepted. */
+enum decide_outcome decide_verdict(const struct decide_plan *plan, const struct decision *decision,
+                                   const struct decide_facts *facts);
+
+/*
+ * Alpha over a campaign: the fallback procedure (Wiens 2003) with equal shares. The plan fixes the
+ * most confirm stages m before the first result. Stage i is tested at alpha/m plus what the stage
+ * before it returned; an accepted stage returns all that it was tested at, any other spends it.
+ * The family-wise error over all m tests is at most alpha. Replay the outcomes to rebuild it.
+ */
+struct alpha_ledger {
+	double total;    /* the campaign's alpha */
+	size_t stages;   /* m, the most confirm stages */
+	size_t used;     /* stages that were tested */
+	double returned; /* waiting for the next stage */
+	double spent;
+};
+
+/* alpha in (0, 1), stages >= 1. */
+struct alpha_ledger alpha_ledger_init(double alpha, size_t stages);
+/* Confirm stages that may still be tested. */
+size_t alpha_ledger_left(const struct alpha_ledger *ledger);
+/* Alpha of the next confirm stage; 0 when none is left. */
+double alpha_ledger_next(const struct alpha_ledger *ledger);
+/* Book a finished stage. `looks` of it that were reached: invalid before its first look uses neither
+ * alpha nor one of the stages. Guard rejections spend. CONTINUE books nothing. Returns what it spent. */
+double alpha_ledger_settle(struct alpha_ledger *ledger, enum decide_outcome outcome, size_t looks);
+
+#endif

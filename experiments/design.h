@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The design of stages: which arms run in which block, in what order, how many blocks, and what
+ * effect that can show. Pure functions of a seed and indices, so that a resumed campaign plans what
+ * the first run planned. Arm 0 of a screen is the baseline, 1..k are the candidates.
+ * Procedure and defaults: experiments/STATISTICS.md.
+ */
+#ifndef FETTLE_EXPERIMENTS_DESIGN_H
+#define FETTLE_EXPERIMENTS_DESIGN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "experiments/decide.h"
+
+enum {
+	DESIGN_MAX_ARMS = 256,  /* 200 candidates and their baseline: the largest screen we promise */
+	DESIGN_MAX_REPEATS = 64 /* runs of an arm in a block; more belongs into the measured window */
+};
+
+/* Order of a block: out[0 .. arms * repeats) gets the arm index (0-based) of each slot.
+ *
+ * Passes over all arms follow one another, pass q = block * repeats + repeat, and are rows of Latin
+ * squares (Williams' sequence, shifted): in any `arms` passes of one square each arm is once in
+ * each position, and for an even number of arms once directly after each other arm. Rows and
+ * labels are shuffled anew per square by rng_at(seed, stage, square). So two arms run AB, BA or
+ * BA, AB in randomised pairs. 1 <= arms <= DESIGN_MAX_ARMS, 1 <= repeats <= DESIGN_MAX_REPEATS. */
+void design_order(uint64_t seed, uint64_t stage, size_t block, size_t arms, size_t repeats,
+                  size_t *out);
+
+/* Screen by halving. Blocks of a screen of k candidates: 0 for k <= 1 (straight to confirm),
+ * quick 2, else 4. */
+size_t design_screen_blocks(enum decide_mode mode, size_t k);
+/* Candidates in block `round` (0-based): quick k; else k, max(2, ceil(k/2)), then twice
+ * max(2, ceil(k/4)); never more than k. */
+size_t design_screen_width(enum decide_mode mode, size_t k, size_t round);
+/* Runs of the whole screen with its baselines: 25 for k = 10, 22 in mode quick. */
+size_t design_screen_runs(enum decide_mode mode, size_t k);
+
+/* Which candidates run in block `round`. y[b * (k + 1) + arm] holds the values of the rounds before
+ * (log scale, + is better; NAN = missing, and for round 0 y may be NULL); out[] gets the arms
+ * 1..k that take part, in ascending order; returns their number. Taken are the best by
+ * screen mean among those of the round before; arms without any value come last. */
+size_t design_screen_round(enum decide_mode mode, size_t k, size_t round, const double *y,
+                           size_t *out);
+
+/* Rank the candidates after `blocks` blocks of a screen. out[] (k elements) gets arms 1..k, best
+ * first: those that lasted longest, then by mean of (y_arm - y_baseline) over the blocks that have
+ * both. means[] (k + 1 elements, may be NULL) gets that mean by arm, NAN without one. Returns how
+ * many lead the list with a mean above 0: when it is 0 the round stops without a confirm stage. */
+size_t design_screen_rank(const double *y, size_t k, size_t blocks, size_t *out, double *means);
+
+/* Fixed number of blocks: of the A/A stage (4 6 8 8) and of the final stage (4 8 12 12) by mode. */
+size_t design_aa_blocks(enum decide_mode mode);
+size_t design_final_blocks(enum decide_mode mode);
+
+/* Runs an arm needs in a job: ceil(sqrt(c_job / c_run * run_var / block_arm_var)), at least 1, at
+ * most DESIGN_MAX_REPEATS (Kalibera and Jones 2013). Costs in any one unit, > 0; block_arm_var 0:
+ * the bound. */
+size_t design_repeats(double cost_job, double cost_run, double run_var, double block_arm_var);
+
+/* Smallest gain that a confirm stage finds with 80 % power at its last look, relative:
+ * expm1((t_{1-p*,df} + t_{.8,df}) s sqrt(2 / (n r))), n the blocks of the last look,
+ * df = df0 + n - 1. Somewhat cautious: earlier looks add power. s: noise (log sd) of a run. */
+double design_mde(enum decide_mode mode, double alpha, double s, size_t repeats, size_t df0);
+
+/* What a plan prints before anything runs, and why it may be refused. */
+struct design_question {
+	enum decide_mode mode;
+	double alpha;        /* of the campaign */
+	size_t stages;       /* most confirm stages that share it */
+	size_t candidates;   /* of the first screen */
+	size_t repeats;      /* runs of an arm in a block */
+	double noise;        /* log sd of a run within a block */
+	double gain_sought;  /* relative: the smallest predicted or asked-for gain that matters */
+	size_t blocks_left;  /* what the budget allows for one confirm stage; 0 = no bound */
+};
+struct design_answer {
+	double share;       /* alpha of the first confirm stage */
+	double p_star;
+	size_t df0;         /* of the screen, if every trial ends well */
+	size_t screen_runs, confirm_runs_max, final_runs;
+	double mde;         /* relative, of one confirm stage */
+	bool answerable;    /* mde <= gain_sought, and the budget reaches the first look */
+	size_t repeats_needed; /* repeats that would make it answerable; 0 = none up to the bound does */
+};
+struct design_answer design_plan(const struct design_question *question);
+
+#endif
