@@ -14,23 +14,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum decide_mode { DECIDE_QUICK, DECIDE_STANDARD, DECIDE_LONG, DECIDE_STRICT };
-
-/* In the order in which they are tried (DESIGN 2.4), after DECIDE_CONTINUE. */
-enum decide_outcome {
-	DECIDE_CONTINUE,       /* no verdict yet: more blocks are needed */
-	DECIDE_INVALID,        /* the comparison itself is not one; reason is the caller's */
-	DECIDE_GUARD,          /* rejected: a guard is violated */
-	DECIDE_ACCEPTED,       /* a gain of at least min_effect */
-	DECIDE_EQUIVALENT,     /* within the margin on both sides */
-	DECIDE_NO_USEFUL_GAIN, /* rejected: a gain of min_effect is out of reach */
-	DECIDE_WORSE,          /* rejected: the whole interval is below zero */
-	DECIDE_INCONCLUSIVE,   /* the blocks are used up */
-};
+#include "experiments/model.h"
 
 /* Fixed before the first result of the stage. */
 struct decide_plan {
-	enum decide_mode mode;
+	enum run_mode mode;
 	double alpha;      /* one-sided, this test's share (alpha_ledger_next); in (0, 0.5) */
 	double min_effect; /* smallest useful gain: relative, 0.01 = 1 %; >= 0 */
 	double margin;     /* equivalence: relative, both sides; 0 takes min_effect */
@@ -41,41 +29,35 @@ struct decide_plan {
 
 /* est, lo, hi, lo95, hi95 and se are on the scale of d; stats_relative() makes them relative. */
 struct decision {
-	enum decide_outcome outcome; /* CONTINUE or from ACCEPTED on: never INVALID or GUARD */
-	size_t look;                 /* 1, 2, ...: the last look that was reached; 0 before the first */
-	size_t looks;                /* looks that the mode has */
-	size_t n;                    /* blocks used: those of the deciding look, or all so far */
-	double est;                  /* mean of d; NAN when n is 0 */
+	bool done;                    /* false: more blocks are needed, verdict has no meaning yet */
+	enum verdict_outcome verdict; /* from ACCEPTED on: INVALID and REJECTED_GUARD are not its own */
+	size_t look;       /* 1, 2, ...: the last look that was reached; 0 before the first */
+	size_t looks;      /* looks that the mode has */
+	size_t n;          /* blocks used: those of the deciding look, or all so far */
+	double est;        /* mean of d; NAN when n is 0 */
 	double se, df;
-	double lo, hi;     /* est -+ t_{1-p_star,df} se: each side errs with at most alpha over all looks */
+	double lo, hi;     /* est -+ t_{1-p_star,df} se: a side errs with at most alpha over all looks */
 	double lo95, hi95; /* the two-sided 95 % repeated interval, from p* at 0.025: the one to show */
 	double p;          /* one-sided, of a gain */
 	double p_worse;    /* one-sided, of a loss: 1 - p */
 	double p_star;     /* the bound of p at each look */
 };
 
-/* "quick", "standard", "long", "strict". */
-const char *decide_mode_name(enum decide_mode mode);
-/* false when the name is none of them; then *mode is unchanged. */
-bool decide_mode_parse(const char *name, enum decide_mode *mode);
-/* "continue", "invalid", "guard", "accepted", "equivalent", "no_useful_gain", "worse",
- * "inconclusive": the words of the table verdict. */
-const char *decide_outcome_name(enum decide_outcome outcome);
 /* The campaign's alpha in a mode unless the recipe says otherwise: 0.05, strict 0.01. */
-double decide_alpha(enum decide_mode mode);
+double decide_alpha(enum run_mode mode);
 
 /* Blocks at which a mode looks: quick 3 4 5 6 8; standard and 10 12; long and strict and 16 20 24.
  * Returns their number; *blocks points to constants. */
-size_t decide_looks(enum decide_mode mode, const size_t **blocks);
+size_t decide_looks(enum run_mode mode, const size_t **blocks);
 /* Blocks of the last look: 8, 12, 24, 24. */
-size_t decide_max_blocks(enum decide_mode mode);
+size_t decide_max_blocks(enum run_mode mode);
 /* Blocks of the first look that is above n; 0 when n is at or beyond the last. */
-size_t decide_next_look(enum decide_mode mode, size_t n);
+size_t decide_next_look(enum run_mode mode, size_t n);
 
 /* The bound p* that keeps the one-sided error over all looks of the mode at alpha; from a table
- * made by tests/bench/pstar_gen.c. Between entries the lower neighbour's p*/alpha and the lower df0
- * are taken, below the table alpha / looks (Bonferroni): always on the safe side. */
-double decide_p_star(enum decide_mode mode, double alpha, size_t df0);
+ * made by tests/bench/pstar_gen.c. Between entries the lower alpha's ratio p* : alpha and the lower
+ * df0 are taken, below the table alpha / looks (Bonferroni): always on the safe side. */
+double decide_p_star(enum run_mode mode, double alpha, size_t df0);
 
 /* The test statistic of n >= 1 differences (statistics.md 6.3): est = mean d, S = sum (d - est)^2,
  * v = max((2 ssr + S) / (df0 + n - 1), S / (n - 1)), se = sqrt(v / n), df = df0 + n - 1,
@@ -96,15 +78,13 @@ struct decide_stat decide_stat(double ssr, size_t df0, const double *d, size_t n
  *                   but a futile arm that is probably harmful (p_worse <= 0.05) is carried on to
  *                   the next look, since "worse" is worth a block and a gain stays out of reach
  *   inconclusive    at the last look
- * Futility is not binding: going on in spite of it keeps the error at alpha. Returns the outcome. */
-enum decide_outcome decide_confirm(const struct decide_plan *plan, const double *d, size_t n,
-                                   struct decision *out);
+ * Futility is not binding: going on in spite of it keeps the error at alpha. So a verdict is either
+ * worse or no useful gain, never both, and their order does not matter. Returns out->done. */
+bool decide_confirm(const struct decide_plan *plan, const double *d, size_t n,
+                    struct decision *out);
 
 /* Guards. */
 enum decide_guard { DECIDE_GUARD_PASSED, DECIDE_GUARD_UNSETTLED, DECIDE_GUARD_VIOLATED };
-
-/* Which way of the guard's metric is good; `none`: both ways are bad. */
-enum decide_better { DECIDE_BETTER_UP, DECIDE_BETTER_DOWN, DECIDE_BETTER_NONE };
 
 struct decide_guard_result {
 	enum decide_guard state;
@@ -114,13 +94,14 @@ struct decide_guard_result {
 };
 
 /* Non-inferiority of the candidate in a guard's metric. d: paired differences candidate - baseline
- * in the metric's own direction, logs, relative or absolute, as the margin (>= 0) is.
+ * in the metric's own direction, logs, relative or absolute, as the margin (>= 0) is; `better`: which
+ * way of the metric is good, with BETTER_NONE both ways are bad.
  * Passed: the one-sided 95 % bound of the worsening is within the margin. Violated: the opposite
  * bound is beyond it. Else unsettled, also with n < 2. Equal differences have bounds at their mean.
- * An infinite worsening (a loss that became NaN in the candidate only: the caller passes -+INFINITY)
+ * An infinite worsening (the candidate's loss became NaN: the caller passes INFINITY or -INFINITY)
  * is violated at once; a NAN (absent) leaves the guard unsettled: absent is never zero. */
 struct decide_guard_result decide_guard(const double *d, size_t n, double margin,
-                                        enum decide_better better);
+                                        enum better better);
 
 /* Failures charged to the arms: Fisher's exact test, one-sided, p of so many of the failures being
  * the candidate's. Violated: p <= 0.05, or two failures at least, more than the baseline has, that
@@ -141,10 +122,11 @@ struct decide_facts {
 };
 
 /* The verdict, tried in the order invalid, guard, accepted, equivalent, no useful gain, worse,
- * inconclusive. A gain whose guards are unsettled waits: CONTINUE while blocks are left (the gain
- * stands, it was decided at its look), then INCONCLUSIVE: not shown to be harmless is not accepted. */
-enum decide_outcome decide_verdict(const struct decide_plan *plan, const struct decision *decision,
-                                   const struct decide_facts *facts);
+ * inconclusive. A gain whose guards are unsettled waits while blocks are left (the gain stands, it
+ * was decided at its look) and is then inconclusive: what is not shown to be harmless is not
+ * accepted. Returns false when there is no verdict yet and more blocks are needed. */
+bool decide_verdict(const struct decide_plan *plan, const struct decision *decision,
+                    const struct decide_facts *facts, enum verdict_outcome *verdict);
 
 /*
  * Alpha over a campaign: the fallback procedure (Wiens 2003) with equal shares. The plan fixes the
@@ -166,8 +148,9 @@ struct alpha_ledger alpha_ledger_init(double alpha, size_t stages);
 size_t alpha_ledger_left(const struct alpha_ledger *ledger);
 /* Alpha of the next confirm stage; 0 when none is left. */
 double alpha_ledger_next(const struct alpha_ledger *ledger);
-/* Book a finished stage. `looks` of it that were reached: invalid before its first look uses neither
- * alpha nor one of the stages. Guard rejections spend. CONTINUE books nothing. Returns what it spent. */
-double alpha_ledger_settle(struct alpha_ledger *ledger, enum decide_outcome outcome, size_t looks);
+/* Book a finished stage. `looks`: how many of its looks were reached; a stage that is invalid before
+ * its first look uses neither alpha nor one of the stages. Guard rejections spend. Returns what it
+ * spent. */
+double alpha_ledger_settle(struct alpha_ledger *ledger, enum verdict_outcome verdict, size_t looks);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "experiments/decide.h"
+#include "experiments/model.h"
 
 enum {
 	DESIGN_MAX_ARMS = 256,  /* 200 candidates and their baseline: the largest screen we promise */
@@ -31,18 +31,18 @@ void design_order(uint64_t seed, uint64_t stage, size_t block, size_t arms, size
 
 /* Screen by halving. Blocks of a screen of k candidates: 0 for k <= 1 (straight to confirm),
  * quick 2, else 4. */
-size_t design_screen_blocks(enum decide_mode mode, size_t k);
+size_t design_screen_blocks(enum run_mode mode, size_t k);
 /* Candidates in block `round` (0-based): quick k; else k, max(2, ceil(k/2)), then twice
  * max(2, ceil(k/4)); never more than k. */
-size_t design_screen_width(enum decide_mode mode, size_t k, size_t round);
+size_t design_screen_width(enum run_mode mode, size_t k, size_t round);
 /* Runs of the whole screen with its baselines: 25 for k = 10, 22 in mode quick. */
-size_t design_screen_runs(enum decide_mode mode, size_t k);
+size_t design_screen_runs(enum run_mode mode, size_t k);
 
 /* Which candidates run in block `round`. y[b * (k + 1) + arm] holds the values of the rounds before
  * (log scale, + is better; NAN = missing, and for round 0 y may be NULL); out[] gets the arms
  * 1..k that take part, in ascending order; returns their number. Taken are the best by
  * screen mean among those of the round before; arms without any value come last. */
-size_t design_screen_round(enum decide_mode mode, size_t k, size_t round, const double *y,
+size_t design_screen_round(enum run_mode mode, size_t k, size_t round, const double *y,
                            size_t *out);
 
 /* Rank the candidates after `blocks` blocks of a screen. out[] (k elements) gets arms 1..k, best
@@ -52,8 +52,8 @@ size_t design_screen_round(enum decide_mode mode, size_t k, size_t round, const 
 size_t design_screen_rank(const double *y, size_t k, size_t blocks, size_t *out, double *means);
 
 /* Fixed number of blocks: of the A/A stage (4 6 8 8) and of the final stage (4 8 12 12) by mode. */
-size_t design_aa_blocks(enum decide_mode mode);
-size_t design_final_blocks(enum decide_mode mode);
+size_t design_aa_blocks(enum run_mode mode);
+size_t design_final_blocks(enum run_mode mode);
 
 /* Runs an arm needs in a job: ceil(sqrt(c_job / c_run * run_var / block_arm_var)), at least 1, at
  * most DESIGN_MAX_REPEATS (Kalibera and Jones 2013). Costs in any one unit, > 0; block_arm_var 0:
@@ -63,11 +63,11 @@ size_t design_repeats(double cost_job, double cost_run, double run_var, double b
 /* Smallest gain that a confirm stage finds with 80 % power at its last look, relative:
  * expm1((t_{1-p*,df} + t_{.8,df}) s sqrt(2 / (n r))), n the blocks of the last look,
  * df = df0 + n - 1. Somewhat cautious: earlier looks add power. s: noise (log sd) of a run. */
-double design_mde(enum decide_mode mode, double alpha, double s, size_t repeats, size_t df0);
+double design_mde(enum run_mode mode, double alpha, double s, size_t repeats, size_t df0);
 
 /* What a plan prints before anything runs, and why it may be refused. */
 struct design_question {
-	enum decide_mode mode;
+	enum run_mode mode;
 	double alpha;        /* of the campaign */
 	size_t stages;       /* most confirm stages that share it */
 	size_t candidates;   /* of the first screen */
