@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The database of a workspace: opening, migrating, transactions. SQL lives in db.c and query_*.c
+ * alone. One process writes at a time (a lease per campaign keeps it so); viewers open read-only.
+ * WAL on a local disk; DELETE journal on a network file system, refused where locks do not work.
+ */
+#ifndef FETTLE_EXPERIMENTS_DB_H
+#define FETTLE_EXPERIMENTS_DB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "orchestrator/base/clock.h"
+#include "orchestrator/base/err.h"
+
+struct db;
+
+struct db_migration {
+	const char *name, *sql;
+};
+extern const struct db_migration db_migrations[]; /* generated from experiments/migrations */
+extern const int db_migration_count;
+
+enum db_mode { DB_CREATE, DB_WRITE, DB_READ };
+
+/* Open `path` (":memory:" too) and bring it to this program's schema (not in DB_READ). A file of a
+ * newer schema is refused with both numbers and what to do. DB_WRITE and DB_READ of an absent file:
+ * ERR_NOT_FOUND. The file is created 0600. `c` stamps schema_upgrade rows. */
+int db_open(const char *path, enum db_mode mode, const struct clock *c, struct db **out, struct err *e);
+void db_close(struct db *db);
+int db_version(struct db *db, int *out, struct err *e);
+
+/* Transactions, BEGIN IMMEDIATE; not nested. `what` names it in errors. */
+int db_begin(struct db *db, const char *what, struct err *e);
+int db_commit(struct db *db, struct err *e);
+void db_rollback(struct db *db); /* harmless when none is open */
+
+/* Count of commits and of statements since the open, for the bench. */
+void db_counters(const struct db *db, int64_t *commits, int64_t *statements);
+
+/* VACUUM INTO another file. */
+int db_backup(struct db *db, const char *to, struct err *e);
+
+#endif
