@@ -105,8 +105,10 @@ struct knob {
 	char *expect;        /* function path for script_eval(): signals -> {gain=, ceiling=, why=}; NULL: none */
 	char *lint;          /* function path: (value, signals) -> nil or a reason to leave it out; NULL: none */
 	bool user_defined;   /* defined in the campaign itself: defaults to proof delivered, reported as "effect unproved" */
+	char *risk, *notes;  /* one line each; NULL: none */
 	struct place at;
 };
+void knob_done(struct knob *k); /* what it holds, not k itself; NULL is fine */
 
 struct guard {
 	char *metric;

@@ -36,6 +36,7 @@ void script_sources_free(struct script_sources *s);
 struct script_path {
 	const char *const *dirs; /* NULL-terminated, first hit wins: recipe path of the site, then the shipped recipes */
 	const char *site;        /* path of site.lua, or NULL */
+	const char *const *probes; /* names of the probes, NULL-terminated; NULL: metrics.probe is not checked */
 };
 
 /* Read the campaign file and whatever it uses, run it, and give the plan. Nothing is written anywhere.
@@ -46,7 +47,20 @@ int script_load(const char *file, const struct script_path *path, struct recipe 
 /* The same from stored sources (no file is read). The plan is a pure function of the sources. */
 int script_reload(const struct script_sources *s, struct recipe **out, struct err *e);
 
-/* Signals handed to rules and knobs: metric or signal name -> number. */
+/* Does the command exist? command[0] is looked up in PATH of workload.env (else in `env_path`, the
+ * captured one; NULL: ours), relative to workdir if it holds a slash. ERR_RECIPE "command not found".
+ * Only meaningful where trials run on this machine. */
+int script_check_command(const struct recipe *r, const char *env_path, struct err *e);
+
+/* What is allowed but looks wrong, a sentence each: a knob that needs another one, no target, ... */
+void script_warnings(const struct recipe *r, struct strv *out);
+
+/* The whole plan as canonical text, one "path = value" a line: equal texts are equal plans. */
+void script_plan_dump(const struct recipe *r, struct buf *out);
+
+/* Signals handed to rules and knobs: metric or signal name -> number. Besides the names of metrics.def (mean of
+ * the baseline's window): ncpu (CPUs that a trial may use), ranks_per_node, nodes, gpus_per_node,
+ * comm_exposed_ratio, launch_gap_ratio. What is absent is nil in Lua, never 0. */
 struct signal {
 	const char *name;
 	double value;
@@ -70,6 +84,10 @@ void expectation_done(struct expectation *x);
 int script_expect(const struct script_sources *s, const struct knob *k, const char *value, const char *current,
 		  const struct script_signals *signals, struct expectation *out, struct err *e);
 
+/* knob.lint(value, signals): *reason is why the value is left out (heap), or NULL. */
+int script_lint(const struct script_sources *s, const struct knob *k, const char *value,
+		const struct script_signals *signals, char **reason, struct err *e);
+
 /* What the rules say about where the time goes (recipes/rules/): the strongest finding first. */
 struct finding {
 	enum bottleneck bottleneck;
@@ -83,6 +101,4 @@ void findings_free(struct finding *f, size_t n);
 
 /* The catalogue: every knob file on the path. knobs is an array of n (free each with knob_done, then the array). */
 int script_catalogue(const struct script_path *path, struct knob **out, size_t *n, struct err *e);
-void knob_done(struct knob *k);
-
 #endif
