@@ -28,6 +28,9 @@ const struct json *json_get(const struct json *object, const char *key); /* NULL
 const struct json *json_path(const struct json *j, const char *dotted);  /* "a.b.c" through objects */
 size_t json_len(const struct json *array_or_object);
 const struct json *json_at(const struct json *array_or_object, size_t i);
+/* Walking a long array or object: json_at(i) costs i steps. `for (c = json_first(a); c; c = json_next(c))` */
+const struct json *json_first(const struct json *array_or_object);
+const struct json *json_next(const struct json *member); /* NULL at the end; only for members */
 const char *json_key(const struct json *member); /* name of a member of an object; NULL otherwise */
 
 /* Tolerant access: the value, or the default when j is NULL or of another type. */

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# fettle: plain GNU make. `make help` lists the targets, tests/lint/deps.txt what must be installed.
+MAKEFLAGS += -rR --no-print-directory
+.DELETE_ON_ERROR:
+.SUFFIXES:
+SHELL := /bin/sh
+
+BUILD      ?= build
+MODE       ?= release
+PREFIX     ?= /usr/local
+BINDIR     ?= $(PREFIX)/bin
+DATADIR    ?= $(PREFIX)/share/fettle
+LIBEXECDIR ?= $(PREFIX)/libexec/fettle
+MANDIR     ?= $(PREFIX)/share/man
+INSTALL    ?= install
+VERSION    := $(shell sh tests/lint/version.sh)
+ifneq ($(filter default undefined,$(origin CC)),)
+CC         := cc
+endif
+ifneq ($(filter default undefined,$(origin AR)),)
+AR         := ar
+endif
+export CC
+
+# One tree a mode, so that objects built differently never mix.
+B          := $(BUILD)/$(MODE)
+MODES      := release debug asan coverage fuzz
+$(if $(filter $(MODE),$(MODES)),,$(error MODE=$(MODE): expected one of $(MODES)))
+SAN        := -fsanitize=address,undefined
+OPT.release  := -O2 -g -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+OPT.debug    := -O0 -g3
+OPT.asan     := -O1 -g -fno-omit-frame-pointer $(SAN) -fno-sanitize-recover=all
+OPT.coverage := -O0 -g --coverage
+OPT.fuzz     := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link $(SAN) -fno-sanitize-recover=all
+LNK.asan     := $(SAN)
+LNK.coverage := --coverage
+LNK.fuzz     := $(SAN)
+
+WARN       := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla -Wundef \
+              -Wwrite-strings -Wpointer-arith -Wimplicit-fallthrough
+# Warnings are errors where nobody would read them.
+WERROR     ?= $(if $(CI),-Werror)
+
+pc          = $(shell for n in $(2); do pkg-config $(1) $$n 2>/dev/null && exit; done; echo '$(3)')
+PC_LIBS    := $(call pc,--libs,sqlite3,-lsqlite3) $(call pc,--libs,lua5.4 lua-5.4 lua,-llua) \
+              $(call pc,--libs,libcjson,-lcjson) $(call pc,--libs,yajl,-lyajl) \
+              $(call pc,--libs,libxxhash,-lxxhash) $(call pc,--libs,libpcre2-8,-lpcre2-8) \
+              $(call pc,--libs,libRmath,-lRmath) $(call pc,--libs,zlib,-lz) -lm
+PC_CFLAGS  := $(sort $(call pc,--cflags,lua5.4 lua-5.4 lua,) $(call pc,--cflags,libRmath,) \
+              $(call pc,--cflags,libpcre2-8,) $(call pc,--cflags,blas-openblas openblas cblas,))
+LIBS       ?= $(PC_LIBS)
+
+# CFLAGS, CPPFLAGS and LDFLAGS belong to the caller: added to those of the mode, never instead of them.
+ALLCPP      = -I. -I$(B)/gen -D_GNU_SOURCE $(PC_CFLAGS) $(CPPFLAGS)
+ALLCFLAGS   = -std=c17 $(WARN) $(OPT.$(MODE)) $(CFLAGS)
+ALLLDFLAGS  = $(LNK.$(MODE)) $(LDFLAGS)
+
+# --- what there is --------------------------------------------------------------------------------
+BASE_SRC   := $(sort $(wildcard orchestrator/base/*.c))
+LIB_SRC    := $(BASE_SRC) $(sort $(foreach d,script sched method report cmd,$(wildcard orchestrator/$(d)/*.c)) \
+              $(wildcard experiments/*.c probes/*.c))
+AGENT_SRC  := $(sort $(wildcard orchestrator/agent/*.c))
+SLURM_SRC  := $(sort $(wildcard orchestrator/slurm/*.c))
+UNIT_SRC   := $(sort $(wildcard tests/unit/*_test.c))
+FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+# Small programs that tests, the demo and benchmarks start. What one is linked with stands in it:
+# /* link: -lopenblas -lz */
+PROG_SRC   := $(sort $(wildcard tests/progs/*.c tests/workloads/*.c tests/bench/*.c))
+ALL_SRC    := orchestrator/main.c $(LIB_SRC) $(AGENT_SRC) $(SLURM_SRC) $(UNIT_SRC) $(FUZZ_SRC) $(PROG_SRC)
+HEADERS    := $(sort $(wildcard orchestrator/*/*.h experiments/*.h probes/*.h tests/*/*.h))
+CLI_TESTS  := $(sort $(wildcard tests/cli/*.bats))
+FAULT_TESTS := $(sort $(wildcard tests/faults/*.bats))
+SLURM_TESTS := $(sort $(wildcard tests/slurm/*.bats))
+
+# Tables from file names: TYPE TABLE HEADER FILES. None without the header that declares it.
+REGISTRIES := probe cmd sched report_format
+REG.probe         := probe probe_table probes/probe.h $(wildcard probes/probe_*.c)
+REG.cmd           := cmd cmd_table orchestrator/cmd/cmd.h $(wildcard orchestrator/cmd/cmd_*.c)
+REG.sched         := sched sched_table orchestrator/sched/sched.h $(wildcard orchestrator/sched/sched_*.c)
+REG.report_format := report_format report_format_table orchestrator/report/report.h \
+                     $(wildcard orchestrator/report/format_*.c)
+GEN_SRC    := $(foreach r,$(REGISTRIES),$(if $(wildcard $(word 3,$(REG.$(r)))),$(B)/gen/registry_$(r).c)) \
+              $(if $(wildcard experiments/db.h),$(B)/gen/migrations.c)
+
+obj         = $(patsubst %.c,$(B)/%.o,$(1))
+LIB_OBJ    := $(call obj,$(LIB_SRC)) $(GEN_SRC:.c=.o)
+# The agent runs where nothing is installed: of base only what needs nothing but libc and xxhash.
+AGENT_BASE := $(patsubst %,$(B)/orchestrator/base/%.o,err str mem clock proc fs log version)
+AGENT_STATIC ?= 1
+ifneq ($(filter asan fuzz,$(MODE)),)
+AGENT_LINK := -l:libyajl_s.a -l:libpcre2-8.a -l:libxxhash.a -lm
+else ifeq ($(AGENT_STATIC),1)
+AGENT_LINK := -static -l:libyajl_s.a -l:libpcre2-8.a -l:libxxhash.a -lm
+else
+AGENT_LINK := -lyajl -lpcre2-8 -lxxhash -lm
+endif
+HAVE_SLURM := $(if $(SLURM_SRC),$(shell echo '\#include <slurm/slurm.h>' | $(CC) $(CPPFLAGS) -E -x c -o /dev/null - 2>/dev/null && echo yes))
+UNIT_BIN   := $(UNIT_SRC:%.c=$(B)/%)
+FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
+PROG_BIN   := $(PROG_SRC:%.c=$(B)/%)
+PROGRAMS   := $(B)/fettle $(if $(AGENT_SRC),$(B)/fettle-agent) $(if $(HAVE_SLURM),$(B)/fettle-slurm)
+
+Q          := $(if $(V),,@)
+say         = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
+# Replace a generated file only if its text changes.
+define settle
+@cmp -s $@.tmp $@ && rm $@.tmp || mv $@.tmp $@
+endef
+
+# --- programs -------------------------------------------------------------------------------------
+all: programs $(if $(SLURM_SRC),$(if $(HAVE_SLURM),,no-slurm)) ## build everything (MODE=release|debug|asan|coverage|fuzz, V=1: say all)
+programs: $(PROGRAMS) $(B)/fettle.srcdir $(if $(filter release,$(MODE)),links)
+no-slurm:
+	@echo 'fettle-slurm is left out: slurm/slurm.h is missing (Debian package: libslurm-dev; RHEL package: slurm-devel)'
+links: $(PROGRAMS)
+	@for p in $(notdir $(PROGRAMS)); do ln -sfn $(MODE)/$$p $(BUILD)/$$p; done
+
+# Looked at once before the first compile, and again when the list changes.
+$(B)/deps.ok: tests/lint/deps.txt tests/lint/deps.sh
+	@mkdir -p $(@D)
+	@AGENT_STATIC=$(AGENT_STATIC) sh tests/lint/deps.sh check build && touch $@
+# Changed options rebuild what they concern.
+$(B)/flags: FORCE | $(B)/deps.ok
+	@printf '%s\n' '$(subst ','\'',$(CC) $(ALLCPP) $(ALLCFLAGS))' > $@.tmp
+	$(settle)
+$(B)/install.flags: FORCE | $(B)/deps.ok
+	@echo '$(DATADIR) $(LIBEXECDIR)' > $@.tmp
+	$(settle)
+$(B)/version.flags: FORCE | $(B)/deps.ok
+	@echo '$(VERSION)' > $@.tmp
+	$(settle)
+# Tells a program that it lies in a build tree, and where its sources are.
+$(B)/fettle.srcdir: FORCE | $(B)/deps.ok
+	@echo '$(CURDIR)' > $@.tmp
+	$(settle)
+
+$(B)/%.o: %.c $(B)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALLCPP) $(ALLCFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
+$(B)/gen/%.o: $(B)/gen/%.c $(B)/flags
+	$(Q)$(CC) $(ALLCPP) $(ALLCFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
+$(B)/orchestrator/base/paths.o: CPPFLAGS += -DFETTLE_DATADIR='"$(DATADIR)"' -DFETTLE_LIBEXECDIR='"$(LIBEXECDIR)"'
+$(B)/orchestrator/base/paths.o: $(B)/install.flags
+$(B)/orchestrator/base/version.o: CPPFLAGS += -DFETTLE_VERSION='"$(VERSION)"'
+$(B)/orchestrator/base/version.o: $(B)/version.flags
+
+# FORCE: a file that was deleted must leave its table, and no timestamp tells that.
+$(B)/gen/registry_%.c: FORCE | $(B)/deps.ok
+	@mkdir -p $(@D)
+	@sh tests/lint/registry.sh $(REG.$*) > $@.tmp
+	$(settle)
+$(B)/gen/migrations.c: FORCE | $(B)/deps.ok
+	@mkdir -p $(@D)
+	@sh tests/lint/embed_sql.sh $(sort $(wildcard experiments/migrations/*.sql)) > $@.tmp
+	$(settle)
+FORCE:
+
+define archive
+$(call say,AR,$@)
+$(Q)rm -f $@ && $(AR) rcD $@ $(filter %.o,$^)
+endef
+# The list of members is a prerequisite: a deleted source must leave its archive.
+$(B)/%.list: FORCE | $(B)/deps.ok
+	@echo '$(LIST.$*)' > $@.tmp
+	$(settle)
+LIST.libfettle := $(LIB_OBJ)
+LIST.libagent  := $(call obj,$(AGENT_SRC))
+LIST.libslurm  := $(call obj,$(SLURM_SRC))
+$(B)/libfettle.a: $(LIST.libfettle) $(B)/libfettle.list
+	$(archive)
+$(B)/libagent.a: $(LIST.libagent) $(B)/libagent.list
+	$(archive)
+$(B)/libslurmhelper.a: $(LIST.libslurm) $(B)/libslurm.list
+	$(archive)
+
+define link
+$(call say,LD,$@)
+@mkdir -p $(@D)
+$(Q)$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.o %.a,$^) -Wl,--as-needed $(1)
+endef
+$(B)/fettle: $(B)/orchestrator/main.o $(B)/libfettle.a
+	$(call link,$(LIBS))
+$(B)/fettle-agent: $(LIST.libagent) $(AGENT_BASE)
+	$(call link,$(AGENT_LINK))
+$(B)/fettle-slurm: $(LIST.libslurm) $(B)/libfettle.a
+	$(call link,-lslurm $(LIBS))
+
+# --- tests ----------------------------------------------------------------------------------------
+# Tests may use the objects of the two helpers; the linker takes only what is asked for.
+TEST_LIBS  := $(if $(AGENT_SRC),$(B)/libagent.a) $(if $(HAVE_SLURM),$(B)/libslurmhelper.a) $(B)/libfettle.a
+$(UNIT_BIN): $(B)/%: $(B)/%.o $(TEST_LIBS)
+	$(call link,-lcmocka $(if $(HAVE_SLURM),-lslurm) $(LIBS))
+$(FUZZ_BIN): $(B)/%: $(B)/%.o $(TEST_LIBS)
+	$(call link,-fsanitize=fuzzer $(LIBS))
+$(PROG_BIN): $(B)/%: $(B)/%.o
+	$(call link,$(shell sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' $*.c))
+
+export FETTLE := $(abspath $(B)/fettle)
+export FETTLE_BUILD := $(abspath $(B))
+export LONG
+
+test: ## everything: dependencies, build, unit, CLI, fault and Slurm tests (LONG=1: longer variants)
+	@sh tests/lint/deps.sh install build test slurm lint
+	@$(MAKE) WERROR=-Werror test-build
+	@$(MAKE) WERROR=-Werror test-run
+test-build: programs $(UNIT_BIN) $(PROG_BIN)
+test-run:
+	@sh tests/run.sh $(B)/tap $(UNIT_BIN) $(call need,CLI_TESTS,tests/cli/*.bats) \
+		$(call need,FAULT_TESTS,tests/faults/*.bats) $(call need,SLURM_TESTS,tests/slurm/*.bats)
+need        = $(or $($(1)),$(error there is no $(2)))
+check-unit: programs $(UNIT_BIN) $(PROG_BIN) ## unit tests (T=name: only name_test)
+	@sh tests/run.sh $(B)/tap-unit $(or $(filter %/$(or $(T),%)_test,$(UNIT_BIN)),$(error there is no tests/unit/$(or $(T),*)_test.c))
+check-cli: programs $(PROG_BIN) ## command line tests (T=name: only name.bats)
+	@sh tests/run.sh $(B)/tap-cli $(or $(filter %/$(or $(T),%).bats,$(CLI_TESTS)),$(error there is no tests/cli/$(or $(T),*).bats))
+check-faults: programs $(PROG_BIN) ## tests with injected faults
+	@sh tests/run.sh $(B)/tap-faults $(or $(filter %/$(or $(T),%).bats,$(FAULT_TESTS)),$(error there is no tests/faults/$(or $(T),*).bats))
+check-slurm: programs $(PROG_BIN) ## tests on a Slurm cluster that they start themselves
+	@sh tests/run.sh $(B)/tap-slurm $(or $(filter %/$(or $(T),%).bats,$(SLURM_TESTS)),$(error there is no tests/slurm/$(or $(T),*).bats))
+asan: ## unit and CLI tests under the address and undefined-behaviour sanitisers
+	@$(MAKE) MODE=asan WERROR=-Werror check-unit
+	@$(MAKE) MODE=asan WERROR=-Werror check-cli
+valgrind: ## unit tests under valgrind
+	@RUN_WITH='valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite' \
+		$(MAKE) MODE=debug check-unit
+coverage: ## line coverage of the unit and CLI tests: build/coverage/report.txt
+	@$(MAKE) MODE=coverage check-unit
+	@$(MAKE) MODE=coverage check-cli
+	gcovr --root . --object-directory $(BUILD)/coverage --exclude tests/ --exclude '$(BUILD)/' -o $(BUILD)/coverage/report.txt
+	@tail -n 3 $(BUILD)/coverage/report.txt
+fuzz: ## run each fuzzer for FUZZ_S seconds (30; T=name: only fuzz_name)
+	@sh tests/lint/deps.sh check build fuzz
+	@$(MAKE) MODE=fuzz CC=clang-14 fuzz-run
+fuzz-run: $(FUZZ_BIN)
+	@for f in $(or $(filter %/fuzz_$(or $(T),%),$(FUZZ_BIN)),$(error there is no tests/fuzz/fuzz_$(or $(T),*).c)); do \
+		n=$${f##*/fuzz_}; mkdir -p $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n; echo "fuzz $$n"; \
+		$$f -max_total_time=$(or $(FUZZ_S),30) -timeout=10 -rss_limit_mb=1024 -verbosity=0 -print_final_stats=1 \
+			-artifact_prefix=$(BUILD)/corpus/$$n- $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+bench: programs $(PROG_BIN) ## benchmarks: tests/bench/*.sh
+	@for f in $(sort $(wildcard tests/bench/*.sh)); do echo "$$f"; sh $$f || exit 1; done
+demo: ## dependencies, build, and a real tuning campaign on this machine
+	@sh tests/lint/deps.sh install build demo
+	@$(MAKE) programs $(PROG_BIN)
+	@sh tests/demo.sh
+deps: ## install what build, tests and lint need
+	@sh tests/lint/deps.sh install build test slurm lint
+
+# --- lint -----------------------------------------------------------------------------------------
+lint: check-layers ## every check that needs no compile
+check-layers: ## who includes whom
+	@sh tests/lint/layers.sh tests/lint/layers.txt $(ALL_SRC) $(HEADERS)
+
+clean: ## remove every build product
+	rm -rf $(BUILD) compile_commands.json
+help: ## this list
+	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+.PHONY: all programs no-slurm links test test-build test-run check-unit check-cli check-faults check-slurm asan valgrind \
+	coverage fuzz fuzz-run bench demo deps lint check-layers clean help FORCE
+.SECONDARY:
+-include $(patsubst %.c,$(B)/%.d,$(ALL_SRC)) $(GEN_SRC:.c=.d)

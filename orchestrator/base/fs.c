@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/base/fs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "orchestrator/base/mem.h"
+
+enum {
+	CHUNK_BYTES = 65536,
+	/* One descriptor a level; the usual limit is 1024. No workload nests deeper by intent. */
+	TREE_DEPTH_MAX = 256,
+};
+
+static enum err_code code_of_errno(void)
+{
+	return errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_IO;
+}
+
+static int read_all(int fd, const char *path, size_t max, struct buf *out, struct err *e)
+{
+	_cleanup_free_ char *chunk = xmalloc(CHUNK_BYTES);
+	size_t start = out->len;
+	ssize_t n;
+
+	for (;;) {
+		n = read(fd, chunk, CHUNK_BYTES);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		if (out->len - start + (size_t)n > max)
+			return err_set(e, ERR_LIMIT, "%s is larger than %zu bytes", path, max);
+		buf_put(out, chunk, (size_t)n);
+	}
+	if (n < 0)
+		return err_sys(e, ERR_IO, "cannot read %s", path);
+	buf_put(out, "", 0); /* an empty file is "" and not NULL */
+	return 0;
+}
+
+int fs_read(const char *path, size_t max, struct buf *out, struct err *e)
+{
+	size_t start = out->len;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int rc;
+
+	if (fd < 0)
+		return err_sys(e, code_of_errno(), "cannot open %s", path);
+	rc = read_all(fd, path, max, out, e);
+	close(fd);
+	if (rc && out->data) {
+		out->len = start;
+		out->data[start] = '\0';
+	}
+	return rc;
+}
+
+static int write_all(int fd, const char *data, size_t n)
+{
+	while (n > 0) {
+		ssize_t done = write(fd, data, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -1;
+		data += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+/* Make the rename itself durable. Some file systems cannot sync a directory: they say EINVAL. */
+static int sync_dir(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc;
+
+	if (fd < 0)
+		return -1;
+	rc = fsync(fd);
+	if (rc && (errno == EINVAL || errno == ENOTSUP))
+		rc = 0;
+	close(fd);
+	return rc;
+}
+
+static char *dir_of(const char *path)
+{
+	size_t n = (size_t)(fs_basename(path) - path);
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	return n == 0 ? xstrdup(".") : xstrndup(path, n);
+}
+
+static int write_tmp(const char *tmp, const void *data, size_t n, mode_t mode)
+{
+	int fd, rc, saved;
+
+	unlink(tmp); /* left by a crash of a process that had our pid */
+	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	if (fd < 0)
+		return -1;
+	rc = write_all(fd, data, n);
+	if (!rc)
+		rc = fsync(fd);
+	saved = errno;
+	if (close(fd) && !rc)
+		return -1;
+	errno = saved;
+	return rc;
+}
+
+int fs_write_atomic(const char *path, const void *data, size_t n, mode_t mode, struct err *e)
+{
+	_cleanup_free_ char *dir = dir_of(path);
+	_cleanup_free_ char *tmp =
+		xasprintf("%s/.%s.tmp.%ld", dir, fs_basename(path), (long)getpid());
+	int saved;
+
+	if (write_tmp(tmp, data, n, mode) || rename(tmp, path)) {
+		saved = errno;
+		unlink(tmp);
+		errno = saved;
+		return err_sys(e, ERR_IO, "cannot write %s", path);
+	}
+	if (sync_dir(dir))
+		return err_sys(e, ERR_IO, "cannot sync directory %s", dir);
+	return 0;
+}
+
+static int make_dir(const char *path, mode_t mode, struct err *e)
+{
+	struct stat st;
+
+	if (mkdir(path, mode) == 0)
+		return 0;
+	if (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	return err_sys(e, ERR_IO, "cannot make directory %s", path);
+}
+
+int fs_mkdirs(const char *path, mode_t mode, struct err *e)
+{
+	_cleanup_free_ char *copy = xstrdup(path);
+	int rc;
+
+	if (!*copy)
+		return err_set(e, ERR_IO, "cannot make a directory with an empty name");
+	for (char *p = copy + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		rc = make_dir(copy, mode, e);
+		if (rc)
+			return rc;
+		*p = '/';
+	}
+	return make_dir(copy, mode, e);
+}
+
+static int remove_at(int dirfd, const char *name, int depth);
+
+/* Takes fd. */
+static int remove_entries(int fd, int depth)
+{
+	DIR *d = fdopendir(fd);
+	struct dirent *de;
+	int rc = 0, saved;
+
+	if (!d) {
+		close(fd);
+		return -1;
+	}
+	while (!rc && (de = readdir(d)))
+		if (!str_eq(de->d_name, ".") && !str_eq(de->d_name, ".."))
+			rc = remove_at(fd, de->d_name, depth);
+	saved = errno;
+	closedir(d);
+	errno = saved;
+	return rc;
+}
+
+static int open_dir_at(int dirfd, const char *name)
+{
+	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(dirfd, name, flags);
+
+	/* A workload may leave a directory that even its owner cannot enter. */
+	if (fd < 0 && errno == EACCES && fchmodat(dirfd, name, S_IRWXU, 0) == 0)
+		fd = openat(dirfd, name, flags);
+	return fd;
+}
+
+static int remove_at(int dirfd, const char *name, int depth)
+{
+	int fd;
+
+	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return -1;
+	if (depth >= TREE_DEPTH_MAX) {
+		errno = ELOOP;
+		return -1;
+	}
+	fd = open_dir_at(dirfd, name);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -1;
+	fchmod(fd, S_IRWXU);
+	if (remove_entries(fd, depth + 1))
+		return -1;
+	return unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -1;
+}
+
+int fs_remove_tree(const char *path, struct err *e)
+{
+	if (remove_at(AT_FDCWD, path, 0))
+		return err_sys(e, ERR_IO, "cannot remove %s", path);
+	return 0;
+}
+
+bool fs_exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+char *fs_join(const char *dir, const char *name)
+{
+	if (name[0] == '/' || !*dir)
+		return xstrdup(name);
+	return xasprintf("%s%s%s", dir, str_ends(dir, "/") ? "" : "/", name);
+}
+
+char *fs_absolute(const char *path, struct err *e)
+{
+	char *p = realpath(path, NULL);
+
+	if (!p)
+		err_sys(e, code_of_errno(), "cannot resolve %s", path);
+	return p;
+}
+
+const char *fs_basename(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+int64_t fs_size(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
+}
+
+static bool magic_is_network(unsigned long magic)
+{
+	/* linux/magic.h where it names them, else the file systems' own sources */
+	static const unsigned long network[] = {
+		0x6969,     /* NFS */
+		0x0BD00BD0, /* Lustre */
+		0x47504653, /* GPFS */
+		0xFF534D42, /* CIFS */
+		0xFE534D42, /* SMB2 */
+		0x517B,     /* SMB */
+		0x65735546, /* FUSE: sshfs, glusterfs, many others */
+		0x19830326, /* BeeGFS */
+		0x00C36400, /* Ceph */
+		0x01021997, /* 9p */
+		0x5346414F, /* AFS */
+		0x6B414653, /* kAFS */
+		0x73757245, /* Coda */
+		0xAAD7AAEA, /* PanFS */
+		0x7461636F, /* OCFS2 */
+		0x01161970, /* GFS2 */
+		0x20030528, /* OrangeFS */
+		0xBACBACBC, /* VMware shared folders */
+		0x786F4256, /* VirtualBox shared folders */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(network); i++)
+		if (magic == network[i])
+			return true;
+	return false;
+}
+
+bool fs_is_network(const char *path)
+{
+	_cleanup_free_ char *p = xstrdup(path);
+	struct statfs st;
+
+	while (statfs(p, &st)) { /* not there yet: its nearest parent tells */
+		char *up = dir_of(p);
+		bool top = str_eq(up, p) || errno != ENOENT;
+
+		free(p);
+		p = up;
+		if (top)
+			return false;
+	}
+	return magic_is_network((unsigned long)st.f_type & 0xFFFFFFFFUL);
+}
+
+static void hash_hex(XXH128_hash_t h, char out[33])
+{
+	snprintf(out, 33, "%016llx%016llx", (unsigned long long)h.high64,
+		 (unsigned long long)h.low64);
+}
+
+void fs_hash(const void *data, size_t n, char out[33])
+{
+	hash_hex(XXH3_128bits(data, n), out);
+}
+
+int fs_hash_file(const char *path, char out[33], struct err *e)
+{
+	_cleanup_free_ char *chunk = xmalloc(CHUNK_BYTES);
+	XXH3_state_t *state;
+	ssize_t n;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, code_of_errno(), "cannot open %s", path);
+	state = XXH3_createState();
+	XXH3_128bits_reset(state);
+	while ((n = read(fd, chunk, CHUNK_BYTES)) > 0 || (n < 0 && errno == EINTR))
+		if (n > 0)
+			XXH3_128bits_update(state, chunk, (size_t)n);
+	if (n == 0)
+		hash_hex(XXH3_128bits_digest(state), out);
+	XXH3_freeState(state);
+	close(fd);
+	return n < 0 ? err_sys(e, ERR_IO, "cannot read %s", path) : 0;
+}

@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# run.sh TAPDIR FILE... : run test programs and .bats files under prove, then print the total as
+# "N passed, N failed". Each file's TAP is kept in TAPDIR. A skipped test is a failed one: what is
+# missing on this machine must be seen. No test at all is a failure.
+# Files under tests/slurm and tests/faults run one after the other, after all others.
+set -u
+
+if [ "$1" = --one ]; then # called by prove for one file
+	name=$(basename "$2" .bats)
+	log=$TAPDIR/$(echo "$2" | sed 's|.*tests/||; s|/|_|g')
+	case $2 in
+	*.bats) set -- bats --tap "$2" ;;
+	*) # shellcheck disable=SC2086 # RUN_WITH is a command line (valgrind and its options)
+		set -- ${RUN_WITH:-} "$2" ;;
+	esac
+	timeout -k 10 "${TEST_TIMEOUT:-900}" "$@" >"$log.tap" 2>"$log.err"
+	rc=$?
+	cat "$log.tap"
+	if [ $rc -ne 0 ]; then
+		sed 's/^/# /' "$log.err"
+		grep -q '^not ok' "$log.tap" || echo "$name ended with status $rc" | tee "$log.died" | sed 's/^/# /'
+	fi
+	exit $rc
+fi
+
+TAPDIR=$1
+shift
+[ $# -gt 0 ] || { echo "run.sh: no tests"; echo "0 passed, 0 failed"; exit 1; }
+rm -rf "$TAPDIR"
+mkdir -p "$TAPDIR"
+CMOCKA_MESSAGE_OUTPUT=TAP
+export TAPDIR CMOCKA_MESSAGE_OUTPUT
+
+together= alone=
+for f in "$@"; do
+	case $f in
+	tests/slurm/* | tests/faults/*) alone="$alone $f" ;;
+	*) together="$together $f" ;;
+	esac
+done
+rc=0
+# shellcheck disable=SC2086 # lists of our own file names
+{
+	[ -z "$together" ] || prove -j"${TEST_JOBS:-2}" --exec "sh $0 --one" $together || rc=1
+	[ -z "$alone" ] || prove --exec "sh $0 --one" $alone || rc=1
+}
+
+died=$(find "$TAPDIR" -name '*.died' | wc -l)
+find "$TAPDIR" -name '*.tap' -exec cat {} + | awk -v died="$died" -v rc=$rc '
+/^1\.\.[0-9]+/ { plan += substr($1, 4) }
+/^not ok/ { failed++; seen++ }
+/^ok/ { seen++; if (tolower($0) ~ /# skip/) { failed++; print "skipped: " $0 } else passed++ }
+END {
+	if (plan > seen) # a program that ended before its last test
+		failed += plan - seen
+	else
+		failed += died
+	if (rc && !failed)
+		failed = 1
+	printf "%d passed, %d failed\n", passed, failed
+	exit failed > 0 || passed == 0
+}'
