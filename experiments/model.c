@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "experiments/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+
+/* -- words ----------------------------------------------------------------------------------- */
+
+static bool parse_word(const char *const *words, size_t n, const char *word, size_t *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (str_eq(words[i], word)) {
+			*out = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* NAME_name() and NAME_parse() from the words in the order of the enum, `last` being its last one. */
+#define MODEL_WORDS(type, last, ...)                                                               \
+	static const char *const type##_words[] = {__VA_ARGS__};                                   \
+	_Static_assert(ARRAY_LEN(type##_words) == (size_t)(last) + 1, "a word for each " #type);   \
+	const char *type##_name(enum type v)                                                       \
+	{                                                                                          \
+		return (size_t)v < ARRAY_LEN(type##_words) ? type##_words[v] : "?";                \
+	}                                                                                          \
+	bool type##_parse(const char *word, enum type *out)                                        \
+	{                                                                                          \
+		size_t i;                                                                          \
+                                                                                                   \
+		if (!parse_word(type##_words, ARRAY_LEN(type##_words), word, &i))                  \
+			return false;                                                              \
+		*out = (enum type)i;                                                               \
+		return true;                                                                       \
+	}
+
+MODEL_WORDS(better, BETTER_NONE, "up", "down", "none")
+MODEL_WORDS(knob_class, CLASS_OPTIMISATION, "neutral", "numerics", "optimisation")
+MODEL_WORDS(knob_how, HOW_ARG, "env", "arg")
+MODEL_WORDS(proof_level, PROOF_EFFECTIVE, "none", "delivered", "acknowledged", "effective")
+MODEL_WORDS(run_mode, MODE_STRICT, "quick", "standard", "long", "strict")
+MODEL_WORDS(stage_kind, STAGE_CANARY, "aa", "verify", "screen", "confirm", "ablate", "final",
+	    "soak", "canary")
+MODEL_WORDS(arm_role, ROLE_TREATMENT, "baseline", "treatment")
+MODEL_WORDS(hypothesis_state, HYP_TESTED, "proposed", "linted_out", "not_tried", "screened_out",
+	    "tested")
+MODEL_WORDS(bottleneck, BOTTLENECK_MEMORY, "unknown", "compute", "communication", "storage",
+	    "host", "memory")
+MODEL_WORDS(trial_state, TRIAL_LOST, "ok", "failed", "void", "lost")
+MODEL_WORDS(attempt_state, ATTEMPT_LOST, "planned", "submitted", "valid", "void", "lost")
+MODEL_WORDS(slot_kind, SLOT_TIMED, "warmup", "timed")
+MODEL_WORDS(campaign_state, CAMPAIGN_FAILED, "running", "stopped", "done", "failed")
+MODEL_WORDS(verdict_outcome, VERDICT_INCONCLUSIVE, "invalid", "rejected: guard", "accepted",
+	    "equivalent", "rejected: no useful gain", "rejected: worse", "inconclusive")
+MODEL_WORDS(metric_source, SOURCE_METRICS_FILE, "probe", "pattern", "metrics_file")
+
+/* -- metrics --------------------------------------------------------------------------------- */
+
+enum { METRIC_NAME_MAX = 64 };
+
+#define BETTER_OF_up BETTER_UP
+#define BETTER_OF_down BETTER_DOWN
+#define BETTER_OF_none BETTER_NONE
+#define METRIC(name, unit, better, min, max, summary)                                              \
+	{#name, unit, BETTER_OF_##better, min, max, summary},
+const struct metric_def metric_defs[] = {
+#include "experiments/metrics.def"
+	{NULL, NULL, BETTER_NONE, 0, 0, NULL},
+};
+#undef METRIC
+
+const struct metric_def *metric_def_find(const char *name)
+{
+	for (const struct metric_def *d = metric_defs; name && d->name; d++) {
+		if (strcmp(d->name, name) == 0)
+			return d;
+	}
+	return NULL;
+}
+
+bool metric_name_valid(const char *name)
+{
+	size_t n;
+
+	if (!name || *name < 'a' || *name > 'z')
+		return false;
+	n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.");
+	return name[n] == '\0' && n <= METRIC_NAME_MAX;
+}
+
+/* -- recipe ---------------------------------------------------------------------------------- */
+
+static void proof_done(struct proof *p)
+{
+	free(p->log_pattern);
+	free(p->fact);
+	free(p->maps);
+	free(p->metric);
+	free(p->metric_expect);
+}
+
+void knob_done(struct knob *k)
+{
+	if (!k)
+		return;
+	free(k->name);
+	free(k->summary);
+	free(k->target);
+	free(k->subkey);
+	free(k->default_value);
+	strv_free(&k->values);
+	proof_done(&k->proof);
+	strv_free(&k->implies);
+	free(k->requires_knob);
+	strv_free(&k->requires_values);
+	free(k->expect);
+	free(k->lint);
+	free(k->risk);
+	free(k->notes);
+	free(k->at.file);
+	*k = (struct knob){0};
+}
+
+static void guard_done(struct guard *g)
+{
+	free(g->metric);
+	free(g->stat);
+	free(g->at.file);
+}
+
+static void workload_done(struct workload *w)
+{
+	free(w->name);
+	strv_free(&w->command);
+	free(w->workdir);
+	kvs_free(&w->env);
+	strv_free(&w->secrets);
+	free(w->step_pattern);
+	free(w->probe);
+	free(w->pattern);
+}
+
+static void resources_done(struct resources *r)
+{
+	free(r->partition);
+	free(r->account);
+	free(r->qos);
+	free(r->reservation);
+	free(r->constraint);
+	free(r->nodelist);
+	free(r->exclude);
+	free(r->launcher);
+}
+
+void recipe_free(struct recipe *r)
+{
+	if (!r)
+		return;
+	free(r->name);
+	free(r->question);
+	workload_done(&r->workload);
+	resources_done(&r->resources);
+	free(r->objective);
+	free(r->objective_stat);
+	for (size_t i = 0; i < r->n_guards; i++)
+		guard_done(&r->guards[i]);
+	free(r->guards);
+	for (size_t i = 0; i < r->n_knobs; i++)
+		knob_done(&r->knobs[i]);
+	free(r->knobs);
+	free(r->scheduler);
+	free(r->hash);
+	free(r);
+}
+
+const struct knob *recipe_knob(const struct recipe *r, const char *name)
+{
+	for (size_t i = 0; i < r->n_knobs; i++) {
+		if (str_eq(r->knobs[i].name, name))
+			return &r->knobs[i];
+	}
+	return NULL;
+}
+
+/* -- results of a trial ---------------------------------------------------------------------- */
+
+void trial_result_done(struct trial_result *t)
+{
+	if (!t)
+		return;
+	free(t->reason);
+	free(t->node);
+	free(t->log_path);
+	for (size_t i = 0; i < t->n_metrics; i++) {
+		free(t->metrics[i].metric);
+		free(t->metrics[i].stat);
+		free(t->metrics[i].labels);
+	}
+	free(t->metrics);
+	for (size_t i = 0; i < t->n_effective; i++) {
+		free(t->effective[i].key);
+		free(t->effective[i].value);
+	}
+	free(t->effective);
+	*t = (struct trial_result){0};
+}
+
+void trial_result_metric(struct trial_result *t, const char *metric, const char *stat,
+			 const char *labels, double value)
+{
+	struct metric_value *m;
+
+	t->metrics = xgrow(t->metrics, t->n_metrics, &t->cap_metrics, sizeof *t->metrics);
+	m = &t->metrics[t->n_metrics++];
+	m->metric = xstrdup(metric);
+	m->stat = xstrdup(stat);
+	m->labels = xstrdup(labels ? labels : "");
+	m->value = value;
+}
+
+void trial_result_effective(struct trial_result *t, int rank, const char *key, const char *value,
+			    enum proof_level level)
+{
+	struct effective_value *v;
+
+	t->effective = xgrow(t->effective, t->n_effective, &t->cap_effective, sizeof *t->effective);
+	v = &t->effective[t->n_effective++];
+	v->rank = rank;
+	v->key = xstrdup(key);
+	v->value = xstrdup(value ? value : "");
+	v->level = level;
+}
+
+/* From the end: of values put twice the last one counts, here as in the store. */
+double trial_result_get(const struct trial_result *t, const char *metric, const char *stat)
+{
+	for (size_t i = t->n_metrics; i-- > 0;) {
+		const struct metric_value *m = &t->metrics[i];
+
+		if (m->labels[0] == '\0' && str_eq(m->metric, metric) && str_eq(m->stat, stat))
+			return m->value;
+	}
+	return NAN;
+}
