@@ -200,23 +200,25 @@ export FETTLE := $(abspath $(B)/fettle)
 export FETTLE_BUILD := $(abspath $(B))
 export LONG
 
+# The files of $(1), or with T=name the one whose stem is name; never none. $(2): what ends the name.
+chosen      = $(or $(if $(T),$(filter %/$(T)$(2),$(1)),$(1)),$(error no such tests: $(or $(T),*)$(2)))
+
 test: ## everything: dependencies, build, unit, CLI, fault and Slurm tests (LONG=1: longer variants)
 	@sh tests/lint/deps.sh install build test slurm lint
 	@$(MAKE) WERROR=-Werror test-build
 	@$(MAKE) WERROR=-Werror test-run
 test-build: programs $(UNIT_BIN) $(PROG_BIN)
 test-run:
-	@sh tests/run.sh $(B)/tap $(UNIT_BIN) $(call need,CLI_TESTS,tests/cli/*.bats) \
-		$(call need,FAULT_TESTS,tests/faults/*.bats) $(call need,SLURM_TESTS,tests/slurm/*.bats)
-need        = $(or $($(1)),$(error there is no $(2)))
+	@sh tests/run.sh $(B)/tap $(call chosen,$(UNIT_BIN),_test) $(call chosen,$(CLI_TESTS),.bats) \
+		$(call chosen,$(FAULT_TESTS),.bats) $(call chosen,$(SLURM_TESTS),.bats)
 check-unit: programs $(UNIT_BIN) $(PROG_BIN) ## unit tests (T=name: only name_test)
-	@sh tests/run.sh $(B)/tap-unit $(or $(filter %/$(or $(T),%)_test,$(UNIT_BIN)),$(error there is no tests/unit/$(or $(T),*)_test.c))
+	@sh tests/run.sh $(B)/tap-unit $(call chosen,$(UNIT_BIN),_test)
 check-cli: programs $(PROG_BIN) ## command line tests (T=name: only name.bats)
-	@sh tests/run.sh $(B)/tap-cli $(or $(filter %/$(or $(T),%).bats,$(CLI_TESTS)),$(error there is no tests/cli/$(or $(T),*).bats))
+	@sh tests/run.sh $(B)/tap-cli $(call chosen,$(CLI_TESTS),.bats)
 check-faults: programs $(PROG_BIN) ## tests with injected faults
-	@sh tests/run.sh $(B)/tap-faults $(or $(filter %/$(or $(T),%).bats,$(FAULT_TESTS)),$(error there is no tests/faults/$(or $(T),*).bats))
+	@sh tests/run.sh $(B)/tap-faults $(call chosen,$(FAULT_TESTS),.bats)
 check-slurm: programs $(PROG_BIN) ## tests on a Slurm cluster that they start themselves
-	@sh tests/run.sh $(B)/tap-slurm $(or $(filter %/$(or $(T),%).bats,$(SLURM_TESTS)),$(error there is no tests/slurm/$(or $(T),*).bats))
+	@sh tests/run.sh $(B)/tap-slurm $(call chosen,$(SLURM_TESTS),.bats)
 asan: ## unit and CLI tests under the address and undefined-behaviour sanitisers
 	@$(MAKE) MODE=asan WERROR=-Werror check-unit
 	@$(MAKE) MODE=asan WERROR=-Werror check-cli
@@ -228,11 +230,11 @@ coverage: ## line coverage of the unit and CLI tests: build/coverage/report.txt
 	@$(MAKE) MODE=coverage check-cli
 	gcovr --root . --object-directory $(BUILD)/coverage --exclude tests/ --exclude '$(BUILD)/' -o $(BUILD)/coverage/report.txt
 	@tail -n 3 $(BUILD)/coverage/report.txt
-fuzz: ## run each fuzzer for FUZZ_S seconds (30; T=name: only fuzz_name)
+fuzz: ## run each fuzzer for FUZZ_S seconds (30; T=fuzz_name: only that one)
 	@sh tests/lint/deps.sh check build fuzz
 	@$(MAKE) MODE=fuzz CC=clang-14 fuzz-run
 fuzz-run: $(FUZZ_BIN)
-	@for f in $(or $(filter %/fuzz_$(or $(T),%),$(FUZZ_BIN)),$(error there is no tests/fuzz/fuzz_$(or $(T),*).c)); do \
+	@for f in $(call chosen,$(FUZZ_BIN)); do \
 		n=$${f##*/fuzz_}; mkdir -p $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n; echo "fuzz $$n"; \
 		$$f -max_total_time=$(or $(FUZZ_S),30) -timeout=10 -rss_limit_mb=1024 -verbosity=0 -print_final_stats=1 \
 			-artifact_prefix=$(BUILD)/corpus/$$n- $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done

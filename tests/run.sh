@@ -18,8 +18,13 @@ if [ "$1" = --one ]; then # called by prove for one file
 	rc=$?
 	cat "$log.tap"
 	if [ $rc -ne 0 ]; then
-		sed 's/^/# /' "$log.err"
-		grep -q '^not ok' "$log.tap" || echo "$name ended with status $rc" | tee "$log.died" | sed 's/^/# /'
+		grep -q '^not ok' "$log.tap" || echo "$name ended with status $rc" >"$log.died"
+		# prove shows what comes on stderr
+		{
+			grep -h '^#' "$log.tap"
+			[ ! -e "$log.died" ] || cat "$log.died"
+			tail -n 60 "$log.err"
+		} | sed "s/^#* */# $name: /" >&2
 	fi
 	exit $rc
 fi

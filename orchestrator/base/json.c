@@ -9,9 +9,6 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 
-/* Up to here every integer is a double of its own, and is printed without a point. */
-#define INTEGER_MAX 9007199254740992.0 /* 2^53 */
-
 /* `struct json` is never defined: it is a cJSON under another name. */
 static struct json *wrap(cJSON *c)
 {
@@ -312,24 +309,6 @@ static void print_text(struct buf *b, const char *text)
 	buf_char(b, '"');
 }
 
-/* The shortest of 15, 16 or 17 digits that reads back as the same double. */
-static void print_number(struct buf *b, double v)
-{
-	size_t start = b->len;
-	double back;
-
-	if (v == floor(v) && fabs(v) <= INTEGER_MAX) {
-		buf_printf(b, "%.0f", v == 0 ? 0.0 : v);
-		return;
-	}
-	for (int digits = 15; digits <= 17; digits++) {
-		b->len = start;
-		buf_printf(b, "%.*g", digits, v);
-		if (str_to_double(b->data + start, &back) && back == v)
-			return;
-	}
-}
-
 static void print_value(struct buf *b, const struct json *j, bool pretty, int depth);
 
 static void new_line(struct buf *b, int depth)
@@ -370,7 +349,7 @@ static void print_value(struct buf *b, const struct json *j, bool pretty, int de
 		buf_str(b, json_bool(j, false) ? "true" : "false");
 		return;
 	case JSON_NUMBER:
-		print_number(b, json_number(j, 0));
+		buf_number(b, json_number(j, 0));
 		return;
 	case JSON_STRING:
 		print_text(b, json_text(j, ""));

@@ -13,6 +13,9 @@
 /* Knob, field and command names are shorter; a longer one is compared by its first 64 bytes. */
 enum { DISTANCE_MAX = 64 };
 
+/* Up to here every integer is a double of its own. */
+#define INTEGER_MAX 9007199254740992.0 /* 2^53 */
+
 static void buf_reserve(struct buf *b, size_t more)
 {
 	b->data = xgrow(b->data, b->len + more, &b->cap, 1); /* index of the NUL */
@@ -254,6 +257,24 @@ bool str_to_double(const char *s, double *out)
 		return false;
 	*out = v;
 	return true;
+}
+
+void buf_number(struct buf *b, double v)
+{
+	locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+	size_t start = b->len;
+	double back;
+
+	if (v == floor(v) && fabs(v) <= INTEGER_MAX)
+		buf_printf(b, "%.0f", v == 0 ? 0.0 : v); /* no "-0" */
+	else
+		for (int digits = 15; digits <= 17; digits++) { /* 17 always do */
+			b->len = start;
+			buf_printf(b, "%.*g", digits, v);
+			if (str_to_double(b->data + start, &back) && back == v)
+				break;
+		}
+	uselocale(before);
 }
 
 static size_t min3(size_t a, size_t b, size_t c)

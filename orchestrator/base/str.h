@@ -55,6 +55,9 @@ bool str_ends(const char *s, const char *suffix);
 /* The whole of s (blanks around it allowed) is one number in the C locale, whatever LC_NUMERIC is. */
 bool str_to_i64(const char *s, int64_t *out);
 bool str_to_double(const char *s, double *out);     /* finite only */
+/* Append the shortest text that reads back as the same double, with a point whatever LC_NUMERIC is;
+ * integers up to 2^53 without exponent. v is finite. */
+void buf_number(struct buf *b, double v);
 /* The word of the NULL-terminated list nearest to s by edit distance, or NULL if none is within a third of its length. */
 const char *str_nearest(const char *s, const char *const *words);
 size_t str_distance(const char *a, const char *b);  /* Damerau-Levenshtein (adjacent swaps), bounded to 64 bytes a side */

@@ -44,6 +44,7 @@ have() { # kind name
 	header) compiles "$2" ;;
 	static) [ "${AGENT_STATIC:-1}" = 0 ] || [ "$($CC -print-file-name="$2" 2>/dev/null)" != "$2" ] ;;
 	lib) [ "$($CC -print-file-name="$2" 2>/dev/null)" != "$2" ] ;;
+	file) [ -e "$2" ] ;;
 	py) /usr/bin/python3 -c 'import importlib.util as u, sys; sys.exit(u.find_spec(sys.argv[1]) is None)' "$2" ;;
 	rt) ls "$(clang-14 -print-resource-dir 2>/dev/null)"/lib/*/"$2"* ;;
 	*) echo "deps.txt: unknown kind $1" >&2; exit 4 ;;
