@@ -85,7 +85,9 @@ const struct probe *probe_find(const char *name); /* NULL if unknown */
 /* The probe that fits the head of a text best, or NULL if none scores at least 50. */
 const struct probe *probe_sniff(const char *head, size_t n);
 
-/* Read one whole file through a probe (gzip is unpacked). A missing file is PROBE_ABSENT. */
+/* Read one whole file through a probe (gzip is unpacked). A missing file is PROBE_ABSENT. *e is reset;
+ * its code is not ERR_OK when the file could not be read or the context is wrong (bad pattern): then
+ * the status covers what was read before that. */
 enum probe_status probe_file(const struct probe *p, const struct probe_context *c, const char *path,
 			     const struct probe_sink *sink, struct buf *detail, struct err *e);
 

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/emit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+
+/* Facts are names, versions and messages; a longer text is cut. */
+enum { FACT_TEXT_MAX = 1024 };
+
+void emit_open(struct emit *o, const struct probe_context *c, const struct probe_sink *sink)
+{
+	*o = (struct emit){.sink = *sink, .rank = -1, .file = xstrdup(c ? c->file : NULL)};
+}
+
+void emit_close(struct emit *o)
+{
+	free(o->file);
+	o->file = NULL;
+}
+
+void emit_begin(struct emit *o, const struct input_line *l)
+{
+	o->raw_of = l;
+	o->rank = l->rank;
+	o->raw[0] = '\0';
+}
+
+/* At most n bytes of s that do not end inside a UTF-8 sequence. */
+static size_t whole_chars(const char *s, size_t len, size_t n)
+{
+	if (len <= n)
+		return len;
+	while (n && ((unsigned char)s[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
+static const char *raw_text(struct emit *o)
+{
+	size_t n;
+
+	if (!o->raw_of || o->raw[0])
+		return o->raw;
+	n = whole_chars(o->raw_of->text, o->raw_of->len, PROBE_RAW_MAX);
+	memcpy(o->raw, o->raw_of->text, n);
+	o->raw[n] = '\0';
+	return o->raw;
+}
+
+static void send(struct emit *o, struct probe_value *v, const struct emit_tag *tag)
+{
+	v->step = tag ? tag->step : -1;
+	v->t_us = tag ? tag->t_us : -1;
+	v->labels = tag ? tag->labels : NULL;
+	v->n_labels = tag ? tag->n_labels : 0;
+	v->rank = o->rank;
+	v->line = o->raw_of ? o->raw_of->line : 0;
+	v->file = o->file;
+	v->raw = raw_text(o);
+	if (o->sink.value)
+		o->sink.value(o->sink.ctx, v);
+}
+
+void emit_value(struct emit *o, const char *metric, double value, const struct emit_tag *tag)
+{
+	struct probe_value v = {.metric = metric, .value = value};
+
+	if (!isfinite(value)) {
+		emit_missing(o, metric, isnan(value) ? "nan" : "inf", tag);
+		return;
+	}
+	o->values++;
+	send(o, &v, tag);
+}
+
+void emit_missing(struct emit *o, const char *metric, const char *why, const struct emit_tag *tag)
+{
+	struct probe_value v = {.metric = metric, .missing = why};
+
+	o->missing++;
+	send(o, &v, tag);
+}
+
+bool emit_token(struct emit *o, const char *metric, struct span t, double scale,
+		const struct emit_tag *tag)
+{
+	const char *why = num_missing(t);
+	double v;
+
+	if (why) {
+		emit_missing(o, metric, why, tag);
+		return true;
+	}
+	if (!num_whole(t, &v))
+		return false;
+	emit_value(o, metric, v * scale, tag);
+	return true;
+}
+
+void emit_fact(struct emit *o, const char *key, struct span text)
+{
+	size_t n = whole_chars(text.s, text.n, FACT_TEXT_MAX);
+	_cleanup_free_ char *copy = xstrndup(text.n ? text.s : "", n);
+	struct probe_fact f = {
+		.key = key,
+		.text = copy,
+		.rank = o->rank,
+		.file = o->file,
+		.line = o->raw_of ? o->raw_of->line : 0,
+	};
+
+	o->facts++;
+	if (o->sink.fact)
+		o->sink.fact(o->sink.ctx, &f);
+}
+
+void emit_bad(struct emit *o, const char *why)
+{
+	if (!o->bad++) {
+		o->bad_line = o->raw_of ? o->raw_of->line : 0;
+		str_copy(o->bad_why, sizeof(o->bad_why), why);
+	}
+}
+
+enum probe_status emit_status(const struct emit *o, struct buf *detail)
+{
+	bool found = o->values || o->missing || o->facts;
+
+	if (o->bad && detail)
+		buf_printf(detail, "%lld bad line%s, the first is line %lld: %s", (long long)o->bad,
+			   o->bad == 1 ? "" : "s", (long long)o->bad_line, o->bad_why);
+	if (!found && !o->bad && detail)
+		buf_str(detail, "nothing of this kind in the text");
+	if (!found)
+		return PROBE_ABSENT;
+	return o->bad ? PROBE_PARTIAL : PROBE_OK;
+}
+
+void emit_label(struct emit_labels *ls, const char *key, struct span value)
+{
+	size_t n = whole_chars(value.s, value.n, EMIT_LABEL_VALUE_MAX - 1);
+
+	if (ls->n == EMIT_LABELS_MAX)
+		return;
+	memcpy(ls->text[ls->n], value.s, n);
+	ls->text[ls->n][n] = '\0';
+	ls->v[ls->n].key = (char *)(uintptr_t)key;
+	ls->v[ls->n].value = ls->text[ls->n];
+	ls->n++;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/input.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+
+struct input {
+	input_f f;
+	void *ctx;
+	char *text; /* the logical line so far, INPUT_LINE_MAX + 1 bytes at most */
+	size_t len, cap;
+	int64_t line;      /* physical lines begun */
+	bool in_line;      /* something of the current physical line was seen */
+	bool had_cr;       /* a CR was seen and it is not yet known what follows */
+	bool cut;
+	bool bom_done;
+	bool open_end;     /* finish() met a line without LF */
+};
+
+struct input *input_new(input_f f, void *ctx)
+{
+	struct input *in = xcalloc(1, sizeof(*in));
+
+	in->f = f;
+	in->ctx = ctx;
+	return in;
+}
+
+void input_free(struct input *in)
+{
+	if (!in)
+		return;
+	free(in->text);
+	free(in);
+}
+
+int64_t input_lines(const struct input *in)
+{
+	return in->line;
+}
+
+bool input_ended_whole(const struct input *in)
+{
+	return !in->open_end;
+}
+
+struct span input_span(const struct input_line *l)
+{
+	return (struct span){l->text, l->len};
+}
+
+/* Bytes of a valid UTF-8 sequence at s, 0 if it is none (RFC 3629: no overlong form, no surrogate). */
+static size_t utf8_len(const unsigned char *s, size_t n)
+{
+	size_t k = s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+
+	if (!k || k > n)
+		return 0;
+	for (size_t i = 1; i < k; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return k;
+}
+
+/* Bytes of the escape sequence at s[0] == ESC: CSI, OSC (to BEL or ESC \), or a two-byte form. */
+static size_t escape_len(const char *s, size_t n)
+{
+	size_t i = 2;
+
+	if (n < 2)
+		return 1;
+	if (s[1] == '[') {
+		while (i < n && !(s[i] >= 0x40 && s[i] <= 0x7e))
+			i++;
+		return i < n ? i + 1 : n;
+	}
+	if (s[1] == ']') {
+		while (i < n && s[i] != '\a' && s[i] != 0x1b)
+			i++;
+		if (i < n && s[i] == 0x1b && i + 1 < n && s[i + 1] == '\\')
+			i++;
+		return i < n ? i + 1 : n;
+	}
+	return s[1] == '(' || s[1] == ')' ? (n < 3 ? n : 3) : 2;
+}
+
+/* Bytes of `[36m` at s: a colour whose ESC was lost in a paste. `[15m]` is data. */
+static size_t bare_colour_len(const char *s, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && i <= 5 && ((s[i] >= '0' && s[i] <= '9') || s[i] == ';'))
+		i++;
+	if (i < 2 || i >= n || s[i] != 'm' || (i + 1 < n && s[i + 1] == ']'))
+		return 0;
+	return i + 1;
+}
+
+/* True when nothing in s needs work: printable ASCII without '[digit'. */
+static bool is_plain(const char *s, size_t n)
+{
+	const char *end = s + n, *p = s;
+	unsigned char odd = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		odd |= (unsigned char)((c < 0x20) | (c >= 0x7f));
+	}
+	if (odd)
+		return false;
+	while ((p = memchr(p, '[', (size_t)(end - p)))) {
+		if (bare_colour_len(p, (size_t)(end - p)))
+			return false;
+		p++;
+	}
+	return true;
+}
+
+size_t input_clean(char *s, size_t n)
+{
+	size_t to = 0, i = 0, k;
+
+	if (is_plain(s, n))
+		return n;
+	while (i < n) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c == 0x1b) {
+			i += escape_len(s + i, n - i);
+		} else if (c == '[' && (k = bare_colour_len(s + i, n - i))) {
+			i += k;
+		} else if (c >= 0x80) {
+			k = utf8_len((const unsigned char *)s + i, n - i);
+			if (!k)
+				s[to++] = '?';
+			memmove(s + to, s + i, k);
+			to += k;
+			i += k ? k : 1;
+		} else if (c == '\t' || (c >= 0x20 && c != 0x7f)) {
+			s[to++] = s[i++];
+		} else {
+			i++;
+		}
+	}
+	return to;
+}
+
+static void append(struct input *in, const char *s, size_t n)
+{
+	size_t room = INPUT_LINE_MAX - in->len;
+
+	if (n)
+		in->in_line = true;
+	if (n > room) {
+		in->cut = true;
+		n = room;
+	}
+	in->text = xgrow(in->text, in->len + n, &in->cap, 1);
+	memcpy(in->text + in->len, s, n);
+	in->len += n;
+}
+
+/* A state of a bar that holds nothing but blanks (tqdm's clearing) says nothing. */
+static bool is_empty(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s[i] != ' ')
+			return false;
+	return true;
+}
+
+static void deliver(struct input *in, bool complete, bool redrawn)
+{
+	struct input_origin o = {-1, -1, ""};
+	struct input_line l = {.complete = complete, .redrawn = redrawn, .cut = in->cut};
+	size_t n, skip;
+
+	append(in, "", 0);
+	n = in->text ? input_clean(in->text, in->len) : 0;
+	in->len = 0;
+	in->cut = false;
+	if (redrawn && is_empty(in->text, n))
+		return;
+	in->text[n] = '\0';
+	skip = input_prefix((struct span){in->text, n}, &o);
+	l.text = in->text + skip;
+	l.len = n - skip;
+	l.whole = in->text;
+	l.whole_len = n;
+	l.line = in->line;
+	l.rank = o.rank;
+	l.local_rank = o.local_rank;
+	l.host = o.host;
+	in->f(in->ctx, &l);
+}
+
+/* The BOM can come in three chunks: it is part of the first line until that is whole. */
+static void drop_bom(struct input *in)
+{
+	if (in->bom_done)
+		return;
+	in->bom_done = true;
+	if (in->len >= 3 && memcmp(in->text, "\xef\xbb\xbf", 3) == 0) {
+		in->len -= 3;
+		memmove(in->text, in->text + 3, in->len);
+	}
+}
+
+static void end_line(struct input *in)
+{
+	drop_bom(in);
+	deliver(in, true, false);
+	in->in_line = false;
+	in->had_cr = false;
+}
+
+/* What follows a CR is known now, and it is no line end. */
+static void end_redrawn(struct input *in)
+{
+	drop_bom(in);
+	deliver(in, true, true);
+	in->had_cr = false;
+}
+
+static void begin_line(struct input *in)
+{
+	if (!in->in_line)
+		in->line++;
+	in->in_line = true;
+}
+
+/* Text without LF: logical lines end at each CR that is not the last. */
+static void feed_within(struct input *in, const char *s, size_t n)
+{
+	while (n) {
+		const char *cr = memchr(s, '\r', n);
+		size_t k = cr ? (size_t)(cr - s) : n;
+
+		begin_line(in);
+		if (k && in->had_cr)
+			end_redrawn(in);
+		append(in, s, k);
+		if (!cr)
+			return;
+		in->had_cr = true;
+		s += k + 1;
+		n -= k + 1;
+	}
+}
+
+void input_feed(struct input *in, const char *bytes, size_t n)
+{
+	while (n) {
+		const char *lf = memchr(bytes, '\n', n);
+		size_t k = lf ? (size_t)(lf - bytes) : n;
+
+		feed_within(in, bytes, k);
+		if (!lf)
+			return;
+		begin_line(in);
+		end_line(in);
+		bytes += k + 1;
+		n -= k + 1;
+	}
+}
+
+void input_finish(struct input *in)
+{
+	if (!in->in_line)
+		return;
+	in->open_end = true;
+	drop_bom(in);
+	deliver(in, in->had_cr, false);
+	in->in_line = false;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Numbers inside other people's text, in the C locale whatever LC_NUMERIC says. A decimal comma is
+ * never a number ("1,5" is neither 1 nor 15), a word such as N/A is a reason and never 0, and what
+ * is not finite keeps its own name, because a loss of nan is a finding.
+ */
+#ifndef FETTLE_PROBES_NUM_H
+#define FETTLE_PROBES_NUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A piece of text, not terminated. */
+struct span {
+	const char *s;
+	size_t n;
+};
+
+struct span span_of(const char *s);            /* a terminated text */
+struct span span_trim(struct span t);          /* without blanks at both ends */
+bool span_eq(struct span t, const char *word); /* the same bytes */
+bool span_has(struct span t, const char *word);
+/* What follows the first `key` in t up to its end; s is NULL when key is not there. */
+struct span span_after(struct span t, const char *key);
+/* The bytes of t before its first byte out of `stop`; t moves behind that byte. False at its end. */
+bool span_next(struct span *t, const char *stop, struct span *field);
+/* The next word between blanks; false when there is none. */
+bool span_word(struct span *t, struct span *word);
+
+enum num_kind {
+	NUM_NONE,   /* no number starts here */
+	NUM_FINITE,
+	NUM_NAN,
+	NUM_INF,    /* inf, or too large for a double */
+};
+
+/* The number that t starts with: [+-]digits[.digits][e[+-]digits], nan, inf. `used` (may be NULL)
+ * gets its length. A number that a comma and a digit follow is NUM_NONE. */
+enum num_kind num_scan(struct span t, double *out, size_t *used);
+
+/* The same where the tool is known to write thousands: "7,865" is 7865, "7,86" is NUM_NONE. */
+enum num_kind num_scan_thousands(struct span t, double *out, size_t *used);
+
+/* All of t (blanks around it allowed) is one finite number. */
+bool num_whole(struct span t, double *out);
+bool num_whole_i64(struct span t, int64_t *out);
+
+/* Why t holds no value, or NULL when it is no such word: "N/A", "not supported", "unknown error",
+ * "requires reset", "deprecated", "none", "empty", "unknown", "nan", "inf". */
+const char *num_missing(struct span t);
+
+/* A valid name of a metric: [a-z0-9_]+, at most 63 bytes. */
+bool num_metric_name(struct span t);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/probe.h"
+
+#include <errno.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "orchestrator/base/mem.h"
+
+enum {
+	SNIFF_SURE = 50,          /* a lower score is a guess, and a guess would give wrong numbers */
+	READ_CHUNK = 128 * 1024,  /* what zlib hands over at once; larger was not faster */
+};
+
+const char *probe_status_name(enum probe_status s)
+{
+	switch (s) {
+	case PROBE_OK:
+		return "ok";
+	case PROBE_PARTIAL:
+		return "partial";
+	case PROBE_FAILED:
+		return "failed";
+	case PROBE_ABSENT:
+		return "absent";
+	}
+	return "unknown";
+}
+
+const struct probe *probe_find(const char *name)
+{
+	for (size_t i = 0; probe_table[i]; i++)
+		if (str_eq(probe_table[i]->name, name))
+			return probe_table[i];
+	return NULL;
+}
+
+const struct probe *probe_sniff(const char *head, size_t n)
+{
+	const struct probe *best = NULL;
+	int best_score = SNIFF_SURE - 1;
+
+	for (size_t i = 0; probe_table[i]; i++) {
+		int score = probe_table[i]->sniff ? probe_table[i]->sniff(head, n) : 0;
+
+		if (score > best_score) {
+			best = probe_table[i];
+			best_score = score;
+		}
+	}
+	return best;
+}
+
+/* Feed all of f. 0, 1 when a gzip file is cut, or a negative error. */
+static int feed_all(const struct probe *p, struct probe_run *r, gzFile f, const char *path,
+		    struct err *e)
+{
+	_cleanup_free_ char *chunk = xmalloc(READ_CHUNK);
+	int n, rc, z;
+
+	while ((n = gzread(f, chunk, READ_CHUNK)) > 0) {
+		rc = p->feed(r, chunk, (size_t)n, e);
+		if (rc)
+			return rc;
+	}
+	const char *why = gzerror(f, &z);
+
+	if (z == Z_ERRNO)
+		return err_sys(e, ERR_IO, "%s", path);
+	if (n < 0 && z != Z_BUF_ERROR && z != Z_DATA_ERROR)
+		return err_set(e, ERR_IO, "%s: %s", path, why);
+	return z == Z_BUF_ERROR || z == Z_DATA_ERROR;
+}
+
+enum probe_status probe_file(const struct probe *p, const struct probe_context *c, const char *path,
+			     const struct probe_sink *sink, struct buf *detail, struct err *e)
+{
+	struct probe_context named = c ? *c : (struct probe_context){0};
+	struct err local;
+	struct err *err = e ? e : &local;
+	struct probe_run *r = NULL;
+	enum probe_status s;
+	gzFile f;
+	int rc;
+
+	*err = (struct err){.code = ERR_OK};
+	if (!named.file)
+		named.file = path;
+	f = gzopen(path, "rbe");
+	if (!f) {
+		if (errno != ENOENT)
+			err_sys(err, ERR_IO, "%s", path);
+		if (detail)
+			buf_printf(detail, "%s: %s", path, strerror(errno));
+		return PROBE_ABSENT;
+	}
+	if (p->open(&named, sink, &r, err)) {
+		if (detail)
+			buf_str(detail, err->text);
+		gzclose(f);
+		return PROBE_ABSENT;
+	}
+	gzbuffer(f, READ_CHUNK);
+	rc = feed_all(p, r, f, path, err);
+	gzclose(f);
+	s = p->finish(r, detail);
+	if (rc && detail)
+		buf_printf(detail, "%s%s", detail->len ? "; " : "",
+			   rc > 0 ? "the gzip file is cut or damaged" : err->text);
+	return rc && s == PROBE_OK ? PROBE_PARTIAL : s;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/num.h"
+
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "orchestrator/base/mem.h"
+
+static void test_numbers(void **state)
+{
+	static const struct {
+		const char *text;
+		enum num_kind kind;
+		double value;
+		size_t used;
+	} t[] = {
+		{"155483.8", NUM_FINITE, 155483.8, 8},
+		{"2e+3,", NUM_FINITE, 2000, 4},
+		{"-1.0 x", NUM_FINITE, -1, 4},
+		{"1.086954E+01 |", NUM_FINITE, 10.86954, 12},
+		{"4.175257731958763e-05", NUM_FINITE, 4.175257731958763e-05, 21},
+		{"83.48609168106144", NUM_FINITE, 83.48609168106144, 17},
+		{"9223372036854775794", NUM_FINITE, 9223372036854775794.0, 19},
+		{"12345678901234567890123", NUM_FINITE, 12345678901234567890123.0, 23},
+		{"0.1", NUM_FINITE, 0.1, 3},
+		{".5", NUM_FINITE, 0.5, 2},
+		{"5.", NUM_FINITE, 5, 2},
+		{"2em", NUM_FINITE, 2, 1},
+		{"1292,64", NUM_NONE, 0, 0},
+		{"7,865", NUM_NONE, 0, 0},
+		{"1, 2", NUM_FINITE, 1, 1},
+		{"", NUM_NONE, 0, 0},
+		{".", NUM_NONE, 0, 0},
+		{"-", NUM_NONE, 0, 0},
+		{"N/A", NUM_NONE, 0, 0},
+		{"nan,", NUM_NAN, 0, 3},
+		{"-nan", NUM_NAN, 0, 4},
+		{"+nanz", NUM_NONE, 0, 0},
+		{"Infinity", NUM_INF, 0, 8},
+		{"-inf", NUM_INF, 0, 4},
+		{"info", NUM_NONE, 0, 0},
+		{"1e999", NUM_INF, 0, 5},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		double v = 0;
+		size_t used = 0;
+
+		if (num_scan(span_of(t[i].text), &v, &used) != t[i].kind)
+			fail_msg("kind of \"%s\"", t[i].text);
+		if (t[i].kind == NUM_FINITE && v != t[i].value)
+			fail_msg("\"%s\" is %.17g", t[i].text, v);
+		if (t[i].kind != NUM_NONE)
+			assert_int_equal(used, t[i].used);
+	}
+}
+
+static void test_thousands(void **state)
+{
+	double v;
+	size_t used;
+
+	(void)state;
+	assert_int_equal(num_scan_thousands(span_of("7,865  mfu"), &v, &used), NUM_FINITE);
+	assert_true(v == 7865 && used == 5);
+	assert_int_equal(num_scan_thousands(span_of("1,455.20"), &v, &used), NUM_FINITE);
+	assert_true(v == 1455.2 && used == 8);
+	assert_int_equal(num_scan_thousands(span_of("892"), &v, &used), NUM_FINITE);
+	assert_true(v == 892);
+	assert_int_equal(num_scan_thousands(span_of("7,86"), &v, &used), NUM_NONE);
+	assert_int_equal(num_scan_thousands(span_of("1292,64"), &v, &used), NUM_NONE);
+}
+
+/* Under a locale with a decimal comma strtod() would read 1.5 as 1. */
+static void test_locale(void **state)
+{
+	double v;
+
+	(void)state;
+	if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
+		setlocale(LC_NUMERIC, "C");
+	assert_true(num_whole(span_of("0.1234567890123456789"), &v));
+	assert_true(v == 0.1234567890123456789);
+	assert_false(num_whole(span_of("1,5"), &v));
+	setlocale(LC_NUMERIC, "C");
+}
+
+static void test_missing(void **state)
+{
+	double v;
+	int64_t i;
+
+	(void)state;
+	assert_string_equal(num_missing(span_of("[N/A]")), "N/A");
+	assert_string_equal(num_missing(span_of(" [Not Supported] ")), "not supported");
+	assert_string_equal(num_missing(span_of("[Unknown Error]")), "unknown error");
+	assert_string_equal(num_missing(span_of("[GPU requires reset]")), "requires reset");
+	assert_string_equal(num_missing(span_of("NaN")), "nan");
+	assert_string_equal(num_missing(span_of("-inf")), "inf");
+	assert_string_equal(num_missing(span_of("")), "empty");
+	assert_null(num_missing(span_of("0")));
+	assert_null(num_missing(span_of("x")));
+	assert_false(num_whole(span_of("1 2"), &v));
+	assert_false(num_whole(span_of("nan"), &v));
+	assert_true(num_whole_i64(span_of("2e+3"), &i) && i == 2000);
+	assert_false(num_whole_i64(span_of("2.5"), &i));
+	assert_true(num_metric_name(span_of("step_time_ms")));
+	assert_false(num_metric_name(span_of("Loss")));
+	assert_false(num_metric_name(span_of("")));
+}
+
+static void test_spans(void **state)
+{
+	struct span t = span_of("a | b|"), f;
+
+	(void)state;
+	assert_true(span_next(&t, "|", &f) && span_eq(span_trim(f), "a"));
+	assert_true(span_next(&t, "|", &f) && span_eq(span_trim(f), "b"));
+	assert_true(span_next(&t, "|", &f) && f.n == 0);
+	assert_false(span_next(&t, "|", &f));
+	t = span_of("  x\ty ");
+	assert_true(span_word(&t, &f) && span_eq(f, "x"));
+	assert_true(span_word(&t, &f) && span_eq(f, "y"));
+	assert_false(span_word(&t, &f));
+	assert_null(span_after(span_of("abc"), "d").s);
+	assert_true(span_eq(span_after(span_of("abc"), "b"), "c"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_thousands),
+		cmocka_unit_test(test_locale),  cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_spans),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
