@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/slurm/errors.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "orchestrator/base/mem.h"
+
+/* Numbers, not the names of slurm_errno.h: this file must compile and be tested without it. */
+enum {
+	TRANSPORT_FIRST = 1000, TRANSPORT_LAST = 1999, /* SLURM_* and SLURMCTLD_COMMUNICATIONS_* */
+	PROTOCOL_VERSION = 1005,
+	AUTHENTICATION = 1007,
+	INVALID_JOB_ID = 2017,
+	ALREADY_DONE = 2021,
+	SOCKET_FIRST = 5000, SOCKET_LAST = 5999, /* SLURM_PROTOCOL_SOCKET_*: 5004 timed out, 5005 cut short */
+	AUTH_FIRST = 6000, AUTH_LAST = 6999,
+};
+
+static const struct known {
+	int number;
+	enum err_code class;
+	const char *advice;
+} known[] = {
+	{EAGAIN, ERR_TEMP, "the cluster holds as many jobs as it may (MaxJobCount)"},
+	{PROTOCOL_VERSION, ERR_RECIPE, "client and controller are of different Slurm releases: rebuild fettle-slurm "
+				       "against the cluster's own slurm.h"},
+	{AUTHENTICATION, ERR_TEMP, "munge refused: is munged running here, with the cluster's key and time?"},
+	{2000, ERR_NOT_FOUND, "`sinfo -s` lists the partitions"},
+	{2001, ERR_RECIPE, "the cluster has no default partition: name one"},
+	{2002, ERR_RECIPE, NULL},
+	{2003, ERR_RECIPE, "your groups may not use this partition"},
+	{2004, ERR_RECIPE, "the named nodes are not in this partition"},
+	{2006, ERR_RECIPE, "the number of nodes is outside the limits of the partition: `scontrol show partition`"},
+	{2014, ERR_RECIPE, "no set of nodes has what is asked for (cpus, memory, gpus a node, constraint)"},
+	{2015, ERR_RECIPE, "the request is beyond a limit of the partition (MaxNodes, MaxTime): `scontrol show partition`"},
+	{2016, ERR_TEMP, NULL},
+	{INVALID_JOB_ID, ERR_NOT_FOUND, NULL},
+	{2018, ERR_NOT_FOUND, "`sinfo -N` lists the nodes"},
+	{2027, ERR_TEMP, "this controller is the backup, in standby"},
+	{2029, ERR_NOT_FOUND, "`sinfo -o %f` lists the features that a constraint may name"},
+	{2045, ERR_RECIPE, "`sacctmgr show assoc user=$USER` lists your accounts"},
+	{2048, ERR_NOT_FOUND, "`scontrol show licenses` lists the licences"},
+	{2050, ERR_TEMP, "a limit of your account or QOS is reached (MaxSubmitJobs and the like)"},
+	{2051, ERR_RECIPE, "the time limit is beyond the partition's MaxTime"},
+	{2052, ERR_RECIPE, "this reservation is not for you: `scontrol show reservation`"},
+	{2053, ERR_NOT_FOUND, "`scontrol show reservation` lists the reservations"},
+	{2056, ERR_RECIPE, "the reservation cannot be used now: `scontrol show reservation`"},
+	{2066, ERR_RECIPE, "`sacctmgr show assoc user=$USER format=account,qos` lists what you may use"},
+	{2070, ERR_RECIPE, "the partition is not available to you"},
+	{2072, ERR_RECIPE, "the cluster has no such generic resource: `sinfo -o %G`"},
+	{2101, ERR_TEMP, "the partition is down"},
+	{2105, ERR_TEMP, "the controller takes no jobs at the moment"},
+	{2115, ERR_RECIPE, "generic resource not understood"},
+	{2119, ERR_RECIPE, "the cluster has no generic resource of this type: `sinfo -o %G`"},
+	{2125, ERR_TEMP, NULL},
+};
+
+static const struct known *look_up(int number)
+{
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (known[i].number == number)
+			return &known[i];
+	return NULL;
+}
+
+static bool is_transport(int number)
+{
+	return (number >= TRANSPORT_FIRST && number <= TRANSPORT_LAST) ||
+	       (number >= SOCKET_FIRST && number <= SOCKET_LAST) ||
+	       (number >= AUTH_FIRST && number <= AUTH_LAST) || number == ECONNREFUSED ||
+	       number == ETIMEDOUT || number == EHOSTUNREACH || number == ENETUNREACH ||
+	       number == ECONNRESET || number == EPIPE || number == EINTR;
+}
+
+enum err_code errors_class(int number)
+{
+	const struct known *k = look_up(number);
+
+	if (k)
+		return k->class;
+	return is_transport(number) ? ERR_TEMP : ERR_RECIPE;
+}
+
+const char *errors_advice(int number)
+{
+	const struct known *k = look_up(number);
+
+	if (k)
+		return k->advice;
+	return is_transport(number) ? "the controller cannot be reached: `scontrol ping`" : NULL;
+}
+
+bool errors_already_gone(int number)
+{
+	return number == INVALID_JOB_ID || number == ALREADY_DONE;
+}
