@@ -61,8 +61,9 @@ int json_parse(const char *name, const char *text, size_t n, struct json **out, 
 		return error_at(name, text, end, "expected a JSON value, found nothing", e);
 	c = cJSON_ParseWithLengthOpts(text, n, &at, 0);
 	if (!c)
-		return at >= end ? error_at(name, text, end, "the JSON text ends too early", e)
-				 : error_at(name, text, at, "not valid JSON from here on", e);
+		return error_at(name, text, at,
+				at + 1 < end ? "not valid JSON from here on"
+					     : "the JSON text ends too early, or wrongly", e);
 	at = skip_blanks(at, end);
 	if (at < end) {
 		cJSON_Delete(c);

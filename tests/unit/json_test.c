@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/unit/check.h"
+
+#include <math.h>
+
+#include "orchestrator/base/json.h"
+
+#define _cleanup_json_ _cleanup_(json_freep)
+
+static struct json *parse(const char *text)
+{
+	struct json *j = NULL;
+	struct err e = {0};
+
+	assert_ok(json_parse("t", text, strlen(text), &j, &e));
+	return j;
+}
+
+static void reading_a_tree(void **state)
+{
+	_cleanup_json_ struct json *j =
+		parse(" {\"a\":{\"b\":{\"c\":[1,2.5,\"x\",true,null]}},\"A\":-3,\"e\":\"\\u00e9\"} \n");
+	const struct json *v = json_path(j, "a.b.c");
+
+	(void)state;
+	assert_int_equal(json_type(j), JSON_OBJECT);
+	assert_int_equal(json_len(j), 3);
+	assert_int_equal(json_len(v), 5);
+	assert_true(json_number(json_at(v, 1), 0) == 2.5);
+	assert_string_equal(json_text(json_at(v, 2), ""), "x");
+	assert_true(json_bool(json_at(v, 3), false));
+	assert_int_equal(json_type(json_at(v, 4)), JSON_NULL);
+	assert_null(json_at(v, 5));
+	assert_int_equal(json_i64(json_get(j, "A"), 0), -3); /* keys are case-sensitive */
+	assert_string_equal(json_text(json_get(j, "e"), ""), "\xC3\xA9");
+	assert_null(json_path(j, "a.x.c"));
+	assert_null(json_path(j, "a.b.c.d"));
+}
+
+static void tolerant_access_gives_the_default(void **state)
+{
+	_cleanup_json_ struct json *j = parse("[\"text\",1.5,1e300]");
+
+	(void)state;
+	assert_string_equal(json_text(NULL, "d"), "d");
+	assert_string_equal(json_text(json_at(j, 1), "d"), "d");
+	assert_true(json_number(json_at(j, 0), 7) == 7);
+	assert_int_equal(json_i64(json_at(j, 1), 7), 7); /* not an integer */
+	assert_int_equal(json_i64(json_at(j, 2), 7), 7); /* does not fit */
+	assert_true(json_bool(json_at(j, 0), true));
+	assert_int_equal(json_len(NULL), 0);
+	assert_int_equal(json_len(json_at(j, 0)), 0);
+	assert_null(json_get(j, "key"));
+	assert_null(json_first(json_at(j, 0)));
+	assert_null(json_next(NULL));
+	assert_null(json_key(NULL));
+	json_free(NULL);
+}
+
+static void walking(void **state)
+{
+	_cleanup_json_ struct json *j = parse("{\"x\":1,\"y\":2,\"z\":4}");
+	struct buf keys = {0};
+	double sum = 0;
+
+	(void)state;
+	for (const struct json *c = json_first(j); c; c = json_next(c)) {
+		buf_str(&keys, json_key(c));
+		sum += json_number(c, 0);
+	}
+	assert_string_equal(keys.data, "xyz");
+	assert_true(sum == 7);
+	buf_free(&keys);
+}
+
+static void errors_say_line_and_column(void **state)
+{
+	static const struct {
+		const char *text, *where;
+	} bad[] = {
+		{"", "conf:1:1: expected a JSON value"},
+		{" \n\t\n", "conf:3:1: expected a JSON value"},
+		{"{\"a\": 1,\n \"b\": }", "conf:2:7: not valid JSON"},
+		{"{\"a\": 1,\n \"b\": 2", "conf:2:7: the JSON text ends too early"},
+		{"[1, 2] x", "conf:1:8: text after the end"},
+		{"[1, 2]\n\n[3]", "conf:3:1: text after the end"},
+		{"nul", "conf:1:1: not valid JSON"},
+		{"[1,]", "conf:1:4: the JSON text ends too early, or wrongly"},
+		{"[1,] ", "conf:1:4: not valid JSON"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct json *j = NULL;
+		struct err e = {0};
+
+		assert_int_equal(json_parse("conf", bad[i].text, strlen(bad[i].text), &j, &e), -ERR_PARSE);
+		assert_contains(e.text, bad[i].where);
+		assert_null(j);
+	}
+}
+
+static void only_the_given_bytes_are_read(void **state)
+{
+	_cleanup_json_ struct json *j = NULL;
+	char *exact = xmalloc(3); /* no NUL: a sanitiser sees one byte too far */
+	struct err e = {0};
+
+	(void)state;
+	memcpy(exact, "123", 3);
+	assert_ok(json_parse("t", exact, 3, &j, &e));
+	assert_true(json_number(j, 0) == 123);
+	free(exact);
+}
+
+static void deep_nesting_is_refused(void **state)
+{
+	enum { DEPTH = 100000 };
+	_cleanup_free_ char *text = xmalloc(DEPTH);
+	struct json *j = NULL;
+
+	(void)state;
+	memset(text, '[', DEPTH);
+	assert_int_equal(json_parse("t", text, DEPTH, &j, NULL), -ERR_PARSE);
+	assert_null(j);
+}
+
+static void files(void **state)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_free_ char *path = fs_join(dir, "a.json");
+	_cleanup_json_ struct json *j = NULL;
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(json_read_file(path, 100, &j, &e), -ERR_NOT_FOUND);
+	assert_ok(fs_write_atomic(path, "{\n\"a\" 1}", 8, 0600, &e));
+	assert_int_equal(json_read_file(path, 100, &j, &e), -ERR_PARSE);
+	assert_contains(e.text, "a.json:2:5: ");
+	assert_int_equal(json_read_file(path, 3, &j, &e), -ERR_LIMIT);
+	assert_ok(fs_write_atomic(path, "{\"a\":1}", 7, 0600, &e));
+	assert_ok(json_read_file(path, 100, &j, &e));
+	assert_int_equal(json_i64(json_get(j, "a"), 0), 1);
+}
+
+static struct json *sample(void)
+{
+	struct json *j = json_object(), *list = json_array();
+
+	json_set_text(j, "text", "a\"b\\\n\x01");
+	json_set_text(j, "none", NULL);
+	json_set_number(j, "nan", NAN);
+	json_set_number(j, "third", 1.0 / 3);
+	json_set_i64(j, "time", INT64_C(1764422504000000));
+	json_set_bool(j, "yes", true);
+	json_add_text(list, "x");
+	json_add_number(list, -0.5);
+	json_add(list, json_object());
+	json_set(j, "list", list);
+	return j;
+}
+
+static void printing(void **state)
+{
+	_cleanup_json_ struct json *j = sample();
+	_cleanup_free_ char *flat = json_print(j, false);
+
+	(void)state;
+	assert_string_equal(flat, "{\"text\":\"a\\\"b\\\\\\n\\u0001\",\"none\":null,\"nan\":null,"
+				  "\"third\":0.3333333333333333,\"time\":1764422504000000,\"yes\":true,"
+				  "\"list\":[\"x\",-0.5,{}]}");
+}
+
+static void pretty_printing_reads_back(void **state)
+{
+	_cleanup_json_ struct json *j = parse("{\"a\":[1,{}],\"b\":{\"c\":null},\"d\":[]}");
+	_cleanup_free_ char *pretty = json_print(j, true);
+	_cleanup_json_ struct json *again = parse(pretty);
+	_cleanup_free_ char *flat = json_print(again, false);
+
+	(void)state;
+	assert_string_equal(pretty, "{\n\t\"a\": [\n\t\t1,\n\t\t{}\n\t],\n\t\"b\": {\n\t\t\"c\": null\n\t},\n"
+				    "\t\"d\": []\n}");
+	assert_string_equal(flat, "{\"a\":[1,{}],\"b\":{\"c\":null},\"d\":[]}");
+}
+
+static void setting_again_replaces(void **state)
+{
+	_cleanup_json_ struct json *j = json_object();
+	_cleanup_json_ struct json *copy = NULL;
+
+	(void)state;
+	json_set_i64(j, "a", 1);
+	json_set_i64(j, "A", 2);
+	json_set_text(j, "a", "new");
+	copy = json_copy(j);
+	json_set_text(j, "a", "newer");
+	assert_int_equal(json_len(j), 2);
+	assert_string_equal(json_text(json_get(copy, "a"), ""), "new");
+	assert_int_equal(json_i64(json_get(copy, "A"), 0), 2);
+}
+
+/* A line of a user's log may hold any bytes; what we print must be UTF-8 all the same. */
+static void bytes_that_are_no_utf8_are_replaced(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = {
+		{"\xFFx", "\"\\ufffdx\""},
+		{"\xC3\xA9", "\"\xC3\xA9\""},
+		{"\xE2\x82\xAC", "\"\xE2\x82\xAC\""},
+		{"\xF0\x9F\x98\x80", "\"\xF0\x9F\x98\x80\""},
+		{"\xC3", "\"\\ufffd\""},                          /* cut at the end */
+		{"\xC0\xAF", "\"\\ufffd\\ufffd\""},               /* overlong */
+		{"\xE0\x80\xAF", "\"\\ufffd\\ufffd\\ufffd\""},    /* overlong */
+		{"\xED\xA0\x80", "\"\\ufffd\\ufffd\\ufffd\""},    /* surrogate */
+		{"\xF4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""}, /* past U+10FFFF */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		_cleanup_json_ struct json *j = json_new_text(cases[i].in);
+		_cleanup_free_ char *text = json_print(j, false);
+
+		assert_string_equal(text, cases[i].out);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reading_a_tree),
+		cmocka_unit_test(tolerant_access_gives_the_default),
+		cmocka_unit_test(walking),
+		cmocka_unit_test(errors_say_line_and_column),
+		cmocka_unit_test(only_the_given_bytes_are_read),
+		cmocka_unit_test(deep_nesting_is_refused),
+		cmocka_unit_test(files),
+		cmocka_unit_test(printing),
+		cmocka_unit_test(pretty_printing_reads_back),
+		cmocka_unit_test(setting_again_replaces),
+		cmocka_unit_test(bytes_that_are_no_utf8_are_replaced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
