@@ -80,7 +80,7 @@ static void errors_say_line_and_column(void **state)
 	} bad[] = {
 		{"", "conf:1:1: expected a JSON value"},
 		{" \n\t\n", "conf:3:1: expected a JSON value"},
-		{"{\"a\": 1,\n \"b\": }", "conf:2:7: not valid JSON"},
+		{"{\"a\": 1,\n \"b\": }", "conf:2:7: the JSON text ends too early, or wrongly"},
 		{"{\"a\": 1,\n \"b\": 2", "conf:2:7: the JSON text ends too early"},
 		{"[1, 2] x", "conf:1:8: text after the end"},
 		{"[1, 2]\n\n[3]", "conf:3:1: text after the end"},
