@@ -65,7 +65,7 @@ UNIT_SRC   := $(sort $(wildcard tests/unit/*_test.c))
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Small programs that tests, the demo and benchmarks start. What one is linked with stands in it:
 # /* link: -lopenblas -lz */
-PROG_SRC   := $(sort $(wildcard tests/progs/*.c tests/workloads/*.c tests/bench/*.c))
+PROG_SRC   := $(sort $(wildcard tests/progs/*.c tests/workloads/*.c tests/bench/*.c recipes/workloads/*/*.c))
 ALL_SRC    := orchestrator/main.c $(LIB_SRC) $(AGENT_SRC) $(SLURM_SRC) $(UNIT_SRC) $(FUZZ_SRC) $(PROG_SRC)
 HEADERS    := $(sort $(wildcard orchestrator/*/*.h experiments/*.h probes/*.h tests/*/*.h))
 CLI_TESTS  := $(sort $(wildcard tests/cli/*.bats))
@@ -240,9 +240,14 @@ fuzz-run: $(FUZZ_BIN)
 			-artifact_prefix=$(BUILD)/corpus/$$n- $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
 bench: programs $(PROG_BIN) ## benchmarks: tests/bench/*.sh
 	@for f in $(sort $(wildcard tests/bench/*.sh)); do echo "$$f"; sh $$f || exit 1; done
+# Stable names of the workloads, for campaigns that are typed by hand.
+workloads: $(PROG_BIN) ## the small programs that campaigns tune: build/workloads
+	@mkdir -p $(BUILD)/workloads
+	@for p in $(filter $(B)/tests/workloads/% $(B)/recipes/%,$(PROG_BIN)); do \
+		ln -sfn ../$(MODE)/$${p#$(B)/} $(BUILD)/workloads/$${p##*/}; done
 demo: ## dependencies, build, and a real tuning campaign on this machine
 	@sh tests/lint/deps.sh install build demo
-	@$(MAKE) programs $(PROG_BIN)
+	@$(MAKE) programs workloads
 	@sh tests/demo.sh
 deps: ## install what build, tests and lint need
 	@sh tests/lint/deps.sh install build test slurm lint
@@ -256,7 +261,7 @@ clean: ## remove every build product
 	rm -rf $(BUILD) compile_commands.json
 help: ## this list
 	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
-.PHONY: all programs no-slurm links test test-build test-run check-unit check-cli check-faults check-slurm asan valgrind \
+.PHONY: all programs no-slurm links workloads test test-build test-run check-unit check-cli check-faults check-slurm asan valgrind \
 	coverage fuzz fuzz-run bench demo deps lint check-layers clean help FORCE
 .SECONDARY:
 -include $(patsubst %.c,$(B)/%.d,$(ALL_SRC)) $(GEN_SRC:.c=.d)

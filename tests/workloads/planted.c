@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* link: -lm */
 /*
  * A workload whose truth is known: a training loop made of sleeps. What each knob does to the step
  * and to the loss is in struct plan; noise is a fixed function of FETTLE_BLOCK, FETTLE_SLOT and
