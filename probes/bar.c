@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/bar.h"
+
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* "n/total [" just behind the bar's second stroke; t moves behind the bracket. */
+static bool take_counts(struct span *t, struct bar *b)
+{
+	struct span f;
+
+	*t = span_trim(*t);
+	if (!span_next(t, "/", &f) || !num_whole_i64(f, &b->n))
+		return false;
+	if (!span_next(t, "[", &f) || !num_whole_i64(f, &b->total))
+		return false;
+	return t->s && b->n >= 0 && b->total > 0;
+}
+
+/* [D day(s), ][H:]MM:SS in seconds, -1 when it is none. */
+static double clock_seconds(struct span t)
+{
+	double s = 0, v;
+	struct span f;
+	int parts = 0;
+
+	while (span_next(&t, ":", &f)) {
+		if (!num_whole(f, &v) || v < 0 || ++parts > 3)
+			return -1;
+		s = s * 60 + v;
+	}
+	return parts >= 2 ? s : -1;
+}
+
+/* "6.39s/it" or "1.83it/s"; any other unit is not a step. */
+static double rate_seconds(struct span t)
+{
+	double v;
+	size_t used;
+
+	t = span_trim(t);
+	if (num_scan(t, &v, &used) != NUM_FINITE || v <= 0)
+		return -1;
+	t = (struct span){t.s + used, t.n - used};
+	if (span_eq(t, "s/it"))
+		return v;
+	return span_eq(t, "it/s") ? 1 / v : -1;
+}
+
+/* "NN%|" at p: where its digits begin, or NULL. */
+static const char *percent_start(const char *text, const char *p)
+{
+	const char *d = p;
+
+	while (d > text && is_digit(d[-1]) && p - d < 3)
+		d--;
+	return d < p ? d : NULL;
+}
+
+static bool parse_at(struct span t, const char *p, struct bar *b)
+{
+	const char *d = percent_start(t.s, p), *close;
+	struct span rest = {p + 2, t.n - (size_t)(p + 2 - t.s)}, f;
+
+	if (!d || !span_next(&rest, "|", &f) || !rest.s || !take_counts(&rest, b))
+		return false;
+	close = memchr(rest.s, ']', rest.n);
+	if (!close)
+		return false;
+	rest.n = (size_t)(close - rest.s);
+	b->elapsed_s = b->step_s = -1;
+	b->desc = span_trim((struct span){t.s, (size_t)(d - t.s)});
+	if (b->desc.n && b->desc.s[b->desc.n - 1] == ':')
+		b->desc.n--;
+	if (span_next(&rest, "<", &f))
+		b->elapsed_s = clock_seconds(span_trim(f));
+	if (!span_next(&rest, ",", &f))
+		return true;
+	if (span_next(&rest, ",", &f))
+		b->step_s = rate_seconds(f);
+	b->postfix = rest.s ? span_trim(rest) : (struct span){"", 0};
+	return true;
+}
+
+bool bar_find(struct span t, struct bar *b)
+{
+	const char *p = t.s, *end = t.s + t.n;
+	bool found = false;
+
+	while ((p = memmem(p, (size_t)(end - p), "%|", 2))) {
+		struct bar one = {0};
+
+		if (parse_at(t, p, &one)) {
+			*b = one;
+			found = true;
+		}
+		p += 2;
+	}
+	return found;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Hugging Face Trainer (and TRL): the repr of a Python dict, not JSON, numbers bare or (v5) quoted:
+ *
+ *   {'loss': 2.9859, 'grad_norm': 0.97, 'learning_rate': 4.1e-05, 'epoch': 0.16}
+ *   {'eval_loss': '0.4301', ...}
+ *   {'train_runtime': 919.03, 'train_samples_per_second': 1.088, ..., 'train_loss': 2.7}
+ *
+ * The step is the count of the last nameless progress bar before it (the dict has only an epoch);
+ * the bar's own smoothed rate is step_time_ms with the label source=tqdm. A bar counts once, as it
+ * stood last in its line, and only if its total is that of the training.
+ */
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+#include "probes/bar.h"
+#include "probes/train.h"
+
+static const struct {
+	const char *key, *metric;
+	bool has_step; /* the last line of a run says means over all of it */
+} keys[] = {
+	{"loss", "loss", true},
+	{"grad_norm", "grad_norm", true},
+	{"eval_loss", "val_loss", true},
+	{"train_loss", "train_loss_mean", false},
+	{"train_samples_per_second", "throughput_samples_per_s", false},
+	{"train_steps_per_second", "throughput_steps_per_s", false},
+	{"train_tokens_per_second", "throughput_tokens_per_s", false},
+};
+
+static const struct kv tqdm_label[] = {
+	{(char *)(uintptr_t) "source", (char *)(uintptr_t) "tqdm"}};
+
+struct item {
+	struct span key, value;
+};
+
+/* 'key': value of a dict's repr; a quoted value loses its quotes. False at the end or if broken. */
+static bool next_item(struct span *t, struct item *it)
+{
+	struct span f;
+
+	if (!span_next(t, "'", &f) || !t->s || !span_next(t, "'", &it->key) || !t->s)
+		return false;
+	*t = span_trim(*t);
+	if (!t->n || t->s[0] != ':')
+		return false;
+	*t = span_trim((struct span){t->s + 1, t->n - 1});
+	if (t->n && t->s[0] == '\'') {
+		*t = (struct span){t->s + 1, t->n - 1};
+		return span_next(t, "'", &it->value) && t->s;
+	}
+	if (!span_next(t, ",}", &it->value))
+		return false;
+	if (t->n && t->s[0] >= '0' && t->s[0] <= '9')
+		return false; /* a decimal comma */
+	it->value = span_trim(it->value);
+	if (!t->s)
+		*t = (struct span){"", 0};
+	return true;
+}
+
+static bool is_ours(struct span dict)
+{
+	return span_has(dict, "'loss':") || span_has(dict, "'train_runtime':") ||
+	       span_has(dict, "'eval_loss':");
+}
+
+static void emit_dict(const struct train_state *st, struct emit *o, struct span dict)
+{
+	struct item it;
+
+	while (next_item(&dict, &it)) {
+		for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+			struct emit_tag tag = EMIT_NONE;
+
+			if (!span_eq(it.key, keys[i].key))
+				continue;
+			if (keys[i].has_step)
+				tag.step = st->step;
+			if (!emit_token(o, keys[i].metric, it.value, 1, &tag))
+				emit_bad(o, "a value of the dict is no number");
+		}
+	}
+}
+
+/* All dicts of the line; one without its closing brace is cut. */
+static bool dicts(const struct train_state *st, struct emit *o, struct span t)
+{
+	bool any = false;
+	struct span dict;
+
+	while ((t = span_after(t, "{'")).s) {
+		struct span rest = {t.s - 1, t.n + 1};
+
+		if (!span_next(&rest, "}", &dict))
+			break;
+		if (!is_ours(dict))
+			continue;
+		any = true;
+		if (!rest.s || span_has((struct span){dict.s + 1, dict.n - 1}, "{'")) {
+			emit_bad(o, "a dict that is cut");
+			continue;
+		}
+		dict.n++; /* with its brace, which ends the last value */
+		emit_dict(st, o, dict);
+		t = rest;
+	}
+	return any;
+}
+
+static bool progress(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct emit_tag tag = {.t_us = -1, .labels = tqdm_label, .n_labels = 1};
+	struct bar b;
+
+	if (!bar_find(input_span(l), &b) || b.desc.n)
+		return false;
+	if (!st->total)
+		st->total = b.total;
+	if (b.total != st->total)
+		return false;
+	st->step = tag.step = b.n;
+	if (!l->redrawn && b.step_s > 0)
+		emit_value(o, "step_time_ms", b.step_s * 1000, &tag);
+	return true;
+}
+
+static bool hf_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct span t = input_span(l), total = span_after(t, "Total optimization steps = ");
+	bool bar = progress(st, o, l);
+	double v;
+
+	if (total.s && num_scan_thousands(total, &v, NULL) == NUM_FINITE && v > 0 && v < 9e15)
+		st->total = (int64_t)v;
+	return dicts(st, o, t) || bar;
+}
+
+const struct train_dialect train_hf_trainer = {"hf_trainer", hf_line};
+
+static int hf_open(const struct probe_context *c, const struct probe_sink *sink,
+		   struct probe_run **out, struct err *e)
+{
+	static const struct train_dialect *const own[] = {&train_hf_trainer, NULL};
+
+	return train_open(own, c, sink, out, e);
+}
+
+const struct probe probe_hf_trainer = {
+	.name = "hf_trainer",
+	.summary = "log of the Hugging Face Trainer and TRL: dicts and progress bar",
+	.example = "python run_clm.py --logging_steps 1 ...",
+	.open = hf_open,
+	.feed = train_feed,
+	.finish = train_finish,
+};

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Megatron-LM (and Megatron-DeepSpeed) training logs:
+ *
+ *    [2026-11-28 02:14:07] iteration 10/ 100 | consumed samples: 20480 | elapsed time per iteration
+ *   (ms): 15448.5 | ... | global batch size: 2048 | lm loss: 1.34E+01 | ... nan iterations: 0 |
+ *   time (ms) | forward-compute: 32054.16 | ... | batch-generator: 182.63
+ *   (min, max) time across ranks (ms):
+ *       batch-generator ......: (12.31, 98.77)
+ *   [Rank 0] (after 1 iterations) memory (MB) | allocated: .. | max reserved: ..
+ *    validation loss at iteration 10 | lm loss value: 9.7E+00 | lm loss PPL: .. |
+ *
+ * Fields and their order differ by version, so a record is split at "|" and read by key. Timers are
+ * sums over micro-batches, means over the log interval; they go to phase_time_ms (label phase, and
+ * stat when the log gives min and max over ranks). batch-generator is the wait for data too.
+ */
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+#include "probes/train.h"
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* "iteration   10/   100 |" at t.s: its number; behind moves to the first field. */
+static bool record_at(struct span t, int64_t *step, struct span *behind)
+{
+	struct span f;
+
+	t = (struct span){t.s + strlen("iteration"), t.n - strlen("iteration")};
+	if (!t.n || t.s[0] != ' ' || !span_next(&t, "/", &f) || !num_whole_i64(f, step) || *step < 0)
+		return false;
+	if (!span_next(&t, "|", &f) || !t.s)
+		return false;
+	*behind = t;
+	return num_whole_i64(f, &(int64_t){0});
+}
+
+/* The last record of the line: an earlier one was cut by another writer. */
+static int find_records(struct span t, int64_t *step, struct span *fields, const char **start)
+{
+	struct span rest = t;
+	int n = 0;
+
+	while ((rest = span_after(rest, "iteration")).s) {
+		struct span at = {rest.s - strlen("iteration"), rest.n + strlen("iteration")}, behind;
+		int64_t s;
+
+		if (!record_at(at, &s, &behind))
+			continue;
+		*step = s;
+		*fields = behind;
+		*start = at.s;
+		n++;
+	}
+	return n;
+}
+
+/* The rank of "...0: iteration": the prefix of a writer that began within another one's line. */
+static void rank_before(struct emit *o, const char *text, const char *start)
+{
+	const char *p = start, *end;
+	double rank;
+
+	while (p > text && p[-1] == ' ')
+		p--;
+	if (p == text || *--p != ':')
+		return;
+	end = p;
+	while (p > text && is_digit(p[-1]) && end - p < 7)
+		p--;
+	if (p < end && num_whole((struct span){p, (size_t)(end - p)}, &rank))
+		o->rank = (int)rank;
+}
+
+/* A field counts only when its closing "|" is there. */
+static bool next_field(struct span *t, struct span *key, struct span *value)
+{
+	struct span f;
+
+	if (!span_next(t, "|", &f) || !t->s)
+		return false;
+	*key = *value = (struct span){"", 0};
+	for (size_t i = f.n; i > 0; i--)
+		if (f.s[i - 1] == ':') {
+			*key = span_trim((struct span){f.s, i - 1});
+			*value = span_trim((struct span){f.s + i, f.n - i});
+			break;
+		}
+	return true;
+}
+
+static const struct {
+	const char *key, *metric;
+} fields_of_record[] = {
+	{"elapsed time per iteration (ms)", "step_time_ms"},
+	{"throughput per GPU (TFLOP/s/GPU)", "tflops_per_gpu"},
+	{"TFLOPs", "tflops_per_gpu"},
+	{"energy per GPU (J/iter/GPU)", "gpu_energy_j_per_step"},
+	{"power per GPU (W/GPU)", "gpu_power_w"},
+	{"lm loss", "loss"},
+	{"lm-loss", "loss"},
+	{"lm_loss", "loss"},
+	{"loss", "loss"},
+	{"grad norm", "grad_norm"},
+	{"number of skipped iterations", "skipped_iters"},
+	{"number of nan iterations", "nan_iters"},
+};
+
+struct record {
+	double step_ms, batch, samples_per_s; /* 0: not in the line */
+};
+
+static void take_field(struct emit *o, struct span key, struct span value, struct record *rec,
+		       const struct emit_tag *tag)
+{
+	double v;
+
+	if (span_eq(key, "global batch size") && num_whole(value, &v))
+		rec->batch = v;
+	else if (span_eq(key, "samples per second") && num_whole(value, &v))
+		rec->samples_per_s = v;
+	else if (span_eq(key, "loss scale") && num_whole(value, &v) && v < 0)
+		emit_missing(o, "loss_scale", "not used", tag);
+	else if (span_eq(key, "loss scale"))
+		emit_token(o, "loss_scale", value, 1, tag);
+	for (size_t i = 0; i < ARRAY_LEN(fields_of_record); i++) {
+		if (!span_eq(key, fields_of_record[i].key))
+			continue;
+		if (!emit_token(o, fields_of_record[i].metric, value, 1, tag))
+			emit_bad(o, "a field of an iteration holds no number");
+		else if (i == 0 && num_whole(value, &v))
+			rec->step_ms = v;
+	}
+}
+
+static void emit_throughput(struct emit *o, const struct train_state *st, const struct record *rec,
+			    const struct emit_tag *tag)
+{
+	double rate = rec->samples_per_s;
+
+	if (rec->batch > 0 && rec->step_ms > 0)
+		rate = rec->batch * 1000 / rec->step_ms;
+	if (rate <= 0)
+		return;
+	emit_value(o, "throughput_samples_per_s", rate, tag);
+	if (st->seq_length > 0)
+		emit_value(o, "throughput_tokens_per_s", rate * st->seq_length, tag);
+}
+
+/* A line that ends inside its record shows it by the missing "|". */
+static bool ends_whole(const struct input_line *l)
+{
+	struct span t = span_trim(input_span(l));
+
+	return (l->complete && !l->cut) || (t.n && t.s[t.n - 1] == '|');
+}
+
+static bool iteration_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct emit_tag tag = EMIT_NONE;
+	struct record rec = {0};
+	struct span t = input_span(l), key, value, f = {NULL, 0};
+	const char *start = NULL;
+	int n = find_records(t, &tag.step, &f, &start);
+
+	if (!n) {
+		if (span_has(t, "elapsed time per iteration (ms):"))
+			emit_bad(o, "an iteration without its head: two writers in one line?");
+		return span_has(t, "elapsed time per iteration (ms):");
+	}
+	if (n > 1)
+		emit_bad(o, "an iteration is cut by another one: two writers in one line?");
+	if (!ends_whole(l) || !span_has(f, "elapsed time per iteration (ms):")) {
+		emit_bad(o, "an iteration that is cut");
+		return true;
+	}
+	rank_before(o, l->text, start);
+	st->step = tag.step;
+	st->block = 0;
+	while (next_field(&f, &key, &value))
+		take_field(o, key, value, &rec, &tag);
+	emit_throughput(o, st, &rec, &tag);
+	return true;
+}
+
+/* One timer; `stat` NULL for the only value of it. */
+static void emit_timer(struct emit *o, const struct train_state *st, struct span name,
+		       struct span value, const char *stat)
+{
+	struct emit_labels labels = {.n = 0};
+	struct emit_tag tag = {.step = st->step, .t_us = -1};
+	bool whole_stat = !stat || !str_eq(stat, "min");
+
+	emit_label(&labels, "phase", name);
+	if (stat)
+		emit_label(&labels, "stat", span_of(stat));
+	tag.labels = labels.v;
+	tag.n_labels = labels.n;
+	if (!emit_token(o, "phase_time_ms", value, 1, &tag)) {
+		emit_bad(o, "a timer without a number");
+		return;
+	}
+	tag.n_labels = 0;
+	if (whole_stat && span_eq(name, "batch-generator"))
+		emit_token(o, "data_wait_ms", value, 1, &tag);
+	if (whole_stat && span_eq(name, "save-checkpoint"))
+		emit_token(o, "ckpt_time_s", value, 1e-3, &tag);
+}
+
+/* "time (ms) | name: value | name: value"; the last one has no closing stroke. */
+static bool timer_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct span t = span_trim(input_span(l)), f;
+
+	if (!span_next(&t, "|", &f) || !span_eq(span_trim(f), "time (ms)"))
+		return false;
+	while (span_next(&t, "|", &f)) {
+		struct span rest = span_trim(f), name;
+
+		if (!span_next(&rest, ":", &name) || !rest.s)
+			continue;
+		if (train_is_whole(l, rest))
+			emit_timer(o, st, name, span_trim(rest), NULL);
+		else
+			emit_bad(o, "a timer that is cut");
+	}
+	return true;
+}
+
+enum { BLOCK_NONE, BLOCK_MIN_MAX, BLOCK_MAX, BLOCK_MIN, BLOCK_RANKS };
+
+static bool block_head(struct train_state *st, struct span t)
+{
+	static const struct {
+		const char *text;
+		int block;
+	} heads[] = {{"(min, max) time across ranks (ms):", BLOCK_MIN_MAX},
+		     {"max time across ranks (ms):", BLOCK_MAX},
+		     {"min time across ranks (ms):", BLOCK_MIN},
+		     {"times across ranks (ms):", BLOCK_RANKS}};
+
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
+		if (span_eq(t, heads[i].text)) {
+			st->block = heads[i].block;
+			return true;
+		}
+	return false;
+}
+
+/* "(min, max)" of a timer. */
+static void emit_min_max(struct emit *o, const struct train_state *st, struct span name,
+			 struct span t)
+{
+	struct span min;
+
+	if (t.n < 2 || t.s[0] != '(' || t.s[t.n - 1] != ')') {
+		emit_bad(o, "a timer without (min, max)");
+		return;
+	}
+	t = (struct span){t.s + 1, t.n - 2};
+	if (span_next(&t, ",", &min) && t.s) {
+		emit_timer(o, st, name, min, "min");
+		emit_timer(o, st, name, t, "max");
+	}
+}
+
+/* "    name .......: value" inside a block of timers; a line that is not indented ends the block.
+ * Of a block that lists each rank nothing is taken. */
+static bool block_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct span t = input_span(l), name;
+
+	if (block_head(st, span_trim(t)))
+		return true;
+	if (st->block && (t.n < 5 || memcmp(t.s, "    ", 4) != 0))
+		st->block = BLOCK_NONE;
+	if (!st->block || st->block == BLOCK_RANKS || !span_next(&t, ":", &name) || !t.s)
+		return false;
+	name = span_trim(name);
+	while (name.n && (name.s[name.n - 1] == '.' || name.s[name.n - 1] == ' '))
+		name.n--;
+	t = span_trim(t);
+	if (st->block == BLOCK_MIN_MAX)
+		emit_min_max(o, st, name, t);
+	else if (train_is_whole(l, t))
+		emit_timer(o, st, name, t, st->block == BLOCK_MAX ? "max" : "min");
+	return true;
+}
+
+static bool memory_line(struct emit *o, const struct input_line *l)
+{
+	static const struct {
+		const char *key, *metric;
+	} fields[] = {{"| allocated:", "mem_allocated_gib"},
+		      {"| max allocated:", "mem_peak_allocated_gib"},
+		      {"| reserved:", "mem_reserved_gib"},
+		      {"| max reserved:", "mem_peak_reserved_gib"}};
+	struct span t = input_span(l), head = span_after(t, "[Rank ");
+	struct emit_tag tag = EMIT_NONE;
+	double v;
+
+	t = span_after(head, " iterations) memory (MB) ");
+	if (!t.s)
+		return false;
+	if (train_number(l, head, "", "]", &v) && v >= 0 && v < 1e7)
+		o->rank = (int)v;
+	if (train_number(l, head, "(after ", " ", &v) && v >= 0 && v < 9e15)
+		tag.step = (int64_t)v;
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		train_emit(o, l, t, fields[i].key, "|", fields[i].metric, 1.0 / 1024, &tag);
+	return true;
+}
+
+static bool validation_line(struct emit *o, const struct input_line *l)
+{
+	struct span t = span_after(input_span(l), "validation loss at iteration ");
+	struct emit_tag tag = EMIT_NONE;
+	double v;
+
+	if (!t.s || !train_number(l, t, "", " |", &v) || v < 0 || v > 9e15)
+		return false;
+	tag.step = (int64_t)v;
+	return train_emit(o, l, t, "loss value:", "|", "val_loss", 1, &tag);
+}
+
+/* The dump of the arguments: "  seq_length ........ 2048". */
+static bool argument_line(struct train_state *st, const struct input_line *l)
+{
+	struct span t = input_span(l), w;
+	double v;
+
+	if (!span_word(&t, &w) || !span_eq(w, "seq_length") || !span_word(&t, &w) || w.s[0] != '.')
+		return false;
+	if (span_word(&t, &w) && num_whole(w, &v) && v > 0)
+		st->seq_length = v;
+	return true;
+}
+
+static bool megatron_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	return iteration_line(st, o, l) || timer_line(st, o, l) || block_line(st, o, l) ||
+	       memory_line(o, l) || validation_line(o, l) || argument_line(st, l);
+}
+
+const struct train_dialect train_megatron = {"megatron", megatron_line};
+
+static int megatron_open(const struct probe_context *c, const struct probe_sink *sink,
+			 struct probe_run **out, struct err *e)
+{
+	static const struct train_dialect *const own[] = {&train_megatron, NULL};
+
+	return train_open(own, c, sink, out, e);
+}
+
+const struct probe probe_megatron = {
+	.name = "megatron",
+	.summary = "training log of Megatron-LM: iterations, timers, memory",
+	.example = "torchrun pretrain_gpt.py --log-interval 1 --log-throughput ...",
+	.open = megatron_open,
+	.feed = train_feed,
+	.finish = train_finish,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * nanoGPT's train.py:
+ *
+ *   iter 10: loss 9.6471, time 1394.69ms, mfu 10.72%
+ *   step 0: train loss 10.9897, val loss 10.9880
+ *
+ * mfu -100 means that it is not known yet.
+ */
+#include "orchestrator/base/mem.h"
+#include "probes/train.h"
+
+static bool iter_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct span t = span_after(input_span(l), "iter "), f;
+	struct emit_tag tag = EMIT_NONE;
+	double v;
+
+	if (!t.s || !span_has(t, ": loss ") || !span_next(&t, ":", &f) ||
+	    !num_whole_i64(f, &tag.step) || tag.step < 0 || !t.s)
+		return false;
+	st->step = tag.step;
+	if (!train_emit(o, l, t, " loss ", ",", "loss", 1, &tag) ||
+	    !train_emit(o, l, t, " time ", "m,", "step_time_ms", 1, &tag))
+		emit_bad(o, "an iteration that is cut or holds no number");
+	if (train_number(l, t, " mfu ", "%", &v) && v < 0)
+		emit_missing(o, "mfu_pct", "not known yet", &tag);
+	else
+		train_emit(o, l, t, " mfu ", "%", "mfu_pct", 1, &tag);
+	return true;
+}
+
+static bool eval_line(struct emit *o, const struct input_line *l)
+{
+	struct span t = span_after(input_span(l), "step "), f;
+	struct emit_tag tag = EMIT_NONE;
+
+	if (!t.s || !span_has(t, ": train loss ") || !span_next(&t, ":", &f) ||
+	    !num_whole_i64(f, &tag.step) || tag.step < 0 || !t.s)
+		return false;
+	return train_emit(o, l, t, " val loss ", " ,", "val_loss", 1, &tag);
+}
+
+static bool nanogpt_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	return iter_line(st, o, l) || eval_line(o, l);
+}
+
+const struct train_dialect train_nanogpt = {"nanogpt", nanogpt_line};
+
+static int nanogpt_open(const struct probe_context *c, const struct probe_sink *sink,
+			struct probe_run **out, struct err *e)
+{
+	static const struct train_dialect *const own[] = {&train_nanogpt, NULL};
+
+	return train_open(own, c, sink, out, e);
+}
+
+const struct probe probe_nanogpt = {
+	.name = "nanogpt",
+	.summary = "training log of nanoGPT",
+	.example = "python train.py config/train_gpt2.py --log_interval=1",
+	.open = nanogpt_open,
+	.feed = train_feed,
+	.finish = train_finish,
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The log of any training script whose framework is known: each line goes through every dialect, so
+ * that one log of several (Trainer over DeepSpeed, a script that prints JSON) is read whole. The
+ * fact train_log.dialect names each dialect at its first line.
+ */
+#include "orchestrator/base/mem.h"
+#include "probes/jsonl.h"
+#include "probes/train.h"
+
+/* JSON among other lines: only an object with a step, since configurations are printed as JSON too. */
+static bool jsonl_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct span t = span_trim(input_span(l));
+
+	(void)st;
+	if (!t.n || t.s[0] != '{' || !span_has(t, "\"step\""))
+		return false;
+	return jsonl_emit(o, l, true);
+}
+
+const struct train_dialect train_jsonl = {"metrics_jsonl", jsonl_line};
+
+static const struct train_dialect *const all[] = {
+	&train_megatron, &train_deepspeed, &train_torchtitan, &train_hf_trainer,
+	&train_nanogpt,  &train_jsonl,     NULL,
+};
+
+static int train_log_open(const struct probe_context *c, const struct probe_sink *sink,
+			  struct probe_run **out, struct err *e)
+{
+	return train_open(all, c, sink, out, e);
+}
+
+static int train_log_sniff(const char *head, size_t n)
+{
+	return train_count(all, head, n) ? 80 : 0;
+}
+
+const struct probe probe_train_log = {
+	.name = "train_log",
+	.summary = "training log of any known framework, line by line",
+	.example = "torchrun train.py",
+	.sniff = train_log_sniff,
+	.open = train_log_open,
+	.feed = train_feed,
+	.finish = train_finish,
+};

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/train.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+
+enum { DIALECTS_MAX = 16 };
+
+struct probe_run {
+	struct input *in;
+	struct emit out;
+	const struct train_dialect *const *dialects;
+	struct train_state states[DIALECTS_MAX];
+	bool seen[DIALECTS_MAX]; /* its name was reported */
+	int64_t oom_line;        /* the first line that says "out of memory", 0: none */
+};
+
+/* The one failure that every framework on PyTorch words alike. */
+static void look_for_oom(struct probe_run *r, const struct input_line *l)
+{
+	struct span t = span_after(input_span(l), "out of memory. Tried to allocate");
+
+	if (!t.s)
+		return;
+	if (!r->oom_line)
+		r->oom_line = l->line;
+	emit_fact(&r->out, "torch.oom", span_trim(input_span(l)));
+}
+
+static void on_line(void *ctx, const struct input_line *l)
+{
+	struct probe_run *r = ctx;
+
+	if (!l->len)
+		return;
+	emit_begin(&r->out, l);
+	for (size_t i = 0; r->dialects[i]; i++) {
+		const struct train_dialect *d = r->dialects[i];
+
+		r->out.rank = l->rank;
+		if (!d->line(&r->states[i], &r->out, l) || r->seen[i])
+			continue;
+		r->seen[i] = true;
+		emit_fact(&r->out, "train_log.dialect", span_of(d->name));
+	}
+	look_for_oom(r, l);
+}
+
+int train_open(const struct train_dialect *const *dialects, const struct probe_context *c,
+	       const struct probe_sink *sink, struct probe_run **out, struct err *e)
+{
+	struct probe_run *r = xcalloc(1, sizeof(*r));
+
+	(void)e;
+	emit_open(&r->out, c, sink);
+	r->dialects = dialects;
+	for (size_t i = 0; i < DIALECTS_MAX; i++)
+		r->states[i].step = -1;
+	r->in = input_new(on_line, r);
+	*out = r;
+	return 0;
+}
+
+int train_feed(struct probe_run *r, const char *bytes, size_t n, struct err *e)
+{
+	(void)e;
+	input_feed(r->in, bytes, n);
+	return 0;
+}
+
+enum probe_status train_finish(struct probe_run *r, struct buf *detail)
+{
+	enum probe_status s;
+	bool found;
+
+	input_finish(r->in);
+	found = r->out.values || r->out.missing;
+	s = emit_status(&r->out, found || r->out.bad ? detail : NULL);
+	if (!found && r->oom_line) {
+		s = PROBE_FAILED;
+		if (detail)
+			buf_printf(detail, "out of device memory, line %lld", (long long)r->oom_line);
+	} else if (!found) {
+		s = PROBE_ABSENT;
+		if (detail && !detail->len)
+			buf_str(detail, "no line of a known training log");
+	}
+	input_free(r->in);
+	emit_close(&r->out);
+	free(r);
+	return s;
+}
+
+int64_t train_count(const struct train_dialect *const *dialects, const char *head, size_t n)
+{
+	struct probe_sink none = {0};
+	struct probe_run *r;
+	int64_t values;
+
+	train_open(dialects, NULL, &none, &r, NULL);
+	input_feed(r->in, head, n);
+	values = r->out.values;
+	train_finish(r, NULL);
+	return values;
+}
+
+bool train_is_whole(const struct input_line *l, struct span f)
+{
+	return (l->complete && !l->cut) || f.s + f.n < l->text + l->len;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool field_after(const struct input_line *l, struct span t, const char *key,
+			const char *stop, struct span *f)
+{
+	struct span rest = span_after(t, key);
+
+	if (!rest.s || !span_next(&rest, stop, f))
+		return false;
+	if (f->n && rest.n && rest.s[-1] == ',' && is_digit(f->s[f->n - 1]) && is_digit(rest.s[0]))
+		return false; /* a decimal comma */
+	*f = span_trim(*f);
+	return train_is_whole(l, *f);
+}
+
+bool train_number(const struct input_line *l, struct span t, const char *key, const char *stop,
+		  double *out)
+{
+	struct span f;
+
+	return field_after(l, t, key, stop, &f) && num_whole(f, out);
+}
+
+bool train_emit(struct emit *o, const struct input_line *l, struct span t, const char *key,
+		const char *stop, const char *metric, double scale, const struct emit_tag *tag)
+{
+	struct span f;
+
+	return field_after(l, t, key, stop, &f) && emit_token(o, metric, f, scale, tag);
+}

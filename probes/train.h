@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Logs of training frameworks. A dialect is one const struct: a name and a function that looks at
+ * one clean line and emits what it says. A dialect looks for its record anywhere in the line (a
+ * progress bar may stand before it), takes the last one if two writers were glued together, and
+ * reports a record that is not whole as bad instead of taking half of it.
+ *
+ * Each dialect is a probe of its own name; probe_train_log.c tries all of them on each line.
+ */
+#ifndef FETTLE_PROBES_TRAIN_H
+#define FETTLE_PROBES_TRAIN_H
+
+#include "probes/emit.h"
+#include "probes/probe.h"
+
+/* What a dialect remembers from line to line; zero but for step at the start. */
+struct train_state {
+	int64_t step;   /* of the last record, -1 before it */
+	int64_t total;  /* steps of the run, 0 unknown */
+	double seq_length, batch; /* tokens a sample, samples a step; 0 unknown */
+	int block;      /* the block of lines that it is inside of, in the dialect's own numbers */
+};
+
+struct train_dialect {
+	const char *name;
+	/* True when the line is of this dialect (emitted from it or reported it as bad). */
+	bool (*line)(struct train_state *st, struct emit *o, const struct input_line *l);
+};
+
+extern const struct train_dialect train_megatron, train_deepspeed, train_torchtitan,
+	train_hf_trainer, train_nanogpt, train_jsonl;
+
+/* open, feed and finish of a probe over a NULL-terminated list of dialects. */
+int train_open(const struct train_dialect *const *dialects, const struct probe_context *c,
+	       const struct probe_sink *sink, struct probe_run **out, struct err *e);
+int train_feed(struct probe_run *r, const char *bytes, size_t n, struct err *e);
+enum probe_status train_finish(struct probe_run *r, struct buf *detail);
+
+/* Values that the dialects find in the first bytes of a text. */
+int64_t train_count(const struct train_dialect *const *dialects, const char *head, size_t n);
+
+/* A field that ends at the end of a line that may go on is not trusted: is f whole? */
+bool train_is_whole(const struct input_line *l, struct span f);
+
+/* The number after `key` in t, as emit_token reads it: up to the first byte out of `stop`. False
+ * when the key is not there or the number is not whole. */
+bool train_number(const struct input_line *l, struct span t, const char *key, const char *stop,
+		  double *out);
+/* The same, emitted as a metric times `scale`; a word for "no value" is emitted as missing. */
+bool train_emit(struct emit *o, const struct input_line *l, struct span t, const char *key,
+		const char *stop, const char *metric, double scale, const struct emit_tag *tag);
+
+#endif
