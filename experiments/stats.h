@@ -37,6 +37,9 @@ double stats_t_cdf(double t, double df);
 double stats_t_sf(double t, double df);
 double stats_t_quantile(double p, double df);
 
+/* P(T_df >= est / se): the one-sided p of "above 0". se 0: 0, 0.5 or 1 by the sign of est. */
+double stats_t_p_greater(double est, double se, double df);
+
 /* log effect -> relative change: expm1(x). 0.0953 -> 0.10. */
 double stats_relative(double log_effect);
 
