@@ -193,6 +193,7 @@ $(UNIT_BIN): $(B)/%: $(B)/%.o $(TEST_LIBS)
 	$(call link,-lcmocka $(if $(HAVE_SLURM),-lslurm) $(LIBS))
 $(FUZZ_BIN): $(B)/%: $(B)/%.o $(TEST_LIBS)
 	$(call link,-fsanitize=fuzzer $(LIBS))
+$(filter $(B)/tests/bench/%,$(PROG_BIN)): $(B)/libfettle.a
 $(PROG_BIN): $(B)/%: $(B)/%.o
 	$(call link,$(shell sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' $*.c))
 

@@ -60,10 +60,12 @@ size_t decide_next_look(enum run_mode mode, size_t n);
 double decide_p_star(enum run_mode mode, double alpha, size_t df0);
 
 /* The test statistic of n >= 1 differences (statistics.md 6.3): est = mean d, S = sum (d - est)^2,
- * v = max((2 ssr + S) / (df0 + n - 1), S / (n - 1)), se = sqrt(v / n), df = df0 + n - 1,
- * p = P(T_df >= est / se). With no degree of freedom se is NAN, p and p_worse 1. */
+ * df = df0 + n - 1, v = (2 ssr + S) / df, se_pooled = sqrt(v / n); se the same from
+ * max(v, S / (n - 1)), with the same df. p* is made for se_pooled, which is exact when screen and
+ * confirm are equally noisy; deciding by se errs on the safe side and protects against a candidate
+ * that is noisier than the screen was. With df 0 both are NAN. */
 struct decide_stat {
-	double est, se, df, p, p_worse;
+	double est, se, se_pooled, df;
 };
 struct decide_stat decide_stat(double ssr, size_t df0, const double *d, size_t n);
 
