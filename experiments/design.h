@@ -18,6 +18,7 @@ enum {
 	DESIGN_MAX_ARMS = 256,  /* 200 candidates and their baseline: the largest screen we promise */
 	DESIGN_MAX_REPEATS = 64 /* runs of an arm in a block; more belongs into the measured window */
 };
+#define DESIGN_POWER 0.80 /* of a smallest detectable effect */
 
 /* Order of a block: out[0 .. arms * repeats) gets the arm index (0-based) of each slot.
  *
@@ -25,7 +26,8 @@ enum {
  * squares (Williams' sequence, shifted): in any `arms` passes of one square each arm is once in
  * each position, and for an even number of arms once directly after each other arm. Rows and
  * labels are shuffled anew per square by rng_at(seed, stage, square). So two arms run AB, BA or
- * BA, AB in randomised pairs. 1 <= arms <= DESIGN_MAX_ARMS, 1 <= repeats <= DESIGN_MAX_REPEATS. */
+ * BA, AB in randomised pairs. 1 <= arms <= DESIGN_MAX_ARMS, 1 <= repeats <= DESIGN_MAX_REPEATS;
+ * beyond that out is not written. Discarded warm-up trials are the caller's. */
 void design_order(uint64_t seed, uint64_t stage, size_t block, size_t arms, size_t repeats,
                   size_t *out);
 
@@ -37,18 +39,21 @@ size_t design_screen_blocks(enum run_mode mode, size_t k);
 size_t design_screen_width(enum run_mode mode, size_t k, size_t round);
 /* Runs of the whole screen with its baselines: 25 for k = 10, 22 in mode quick. */
 size_t design_screen_runs(enum run_mode mode, size_t k);
+/* Residual degrees of freedom of a screen without a missing trial: 11 for k = 10, 10 in quick. */
+size_t design_screen_df(enum run_mode mode, size_t k);
 
 /* Which candidates run in block `round`. y[b * (k + 1) + arm] holds the values of the rounds before
  * (log scale, + is better; NAN = missing, and for round 0 y may be NULL); out[] gets the arms
- * 1..k that take part, in ascending order; returns their number. Taken are the best by
- * screen mean among those of the round before; arms without any value come last. */
+ * 1..k that take part, in ascending order; returns their number. Taken are the best of those of
+ * the round before, in the order of design_screen_rank(). */
 size_t design_screen_round(enum run_mode mode, size_t k, size_t round, const double *y,
                            size_t *out);
 
 /* Rank the candidates after `blocks` blocks of a screen. out[] (k elements) gets arms 1..k, best
- * first: those that lasted longest, then by mean of (y_arm - y_baseline) over the blocks that have
- * both. means[] (k + 1 elements, may be NULL) gets that mean by arm, NAN without one. Returns how
- * many lead the list with a mean above 0: when it is 0 the round stops without a confirm stage. */
+ * first: those with a mean above 0 before the rest, of these the ones that lasted longest, then by
+ * mean of (y_arm - y_baseline) over the blocks that have both; without any pair last. means[]
+ * (k + 1 elements, may be NULL) gets that mean by arm, NAN without a pair, 0 for the baseline.
+ * Returns how many means are above 0: with 0 the round stops without a confirm stage. */
 size_t design_screen_rank(const double *y, size_t k, size_t blocks, size_t *out, double *means);
 
 /* Fixed number of blocks: of the A/A stage (4 6 8 8) and of the final stage (4 8 12 12) by mode. */
@@ -82,8 +87,8 @@ struct design_answer {
 	size_t df0;         /* of the screen, if every trial ends well */
 	size_t screen_runs, confirm_runs_max, final_runs;
 	double mde;         /* relative, of one confirm stage */
-	bool answerable;    /* mde <= gain_sought, and the budget reaches the first look */
-	size_t repeats_needed; /* repeats that would make it answerable; 0 = none up to the bound does */
+	bool answerable;    /* mde <= gain_sought; never when the budget ends before the first look */
+	size_t repeats_needed; /* fewest repeats that make it so; 0 = not even DESIGN_MAX_REPEATS */
 };
 struct design_answer design_plan(const struct design_question *question);
 
