@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Blocks: from a stage to files and jobs, and back. The order of every change is such that a kill
+ * between any two leaves something that the next start understands: intent in the database, then
+ * the files, then the submit (found again by its token), then the job's id; results only from a
+ * complete done.json, in one transaction.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiments/design.h"
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/json.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/method/method.h"
+
+enum {
+	SAMPLER_PERIOD_MS = 200,  /* five samples a second: ten in a window of 2 s */
+	GRACE_S = 5,              /* between TERM and KILL of a trial */
+	ALLOCATION_SLACK_S = 120, /* start, warm-up of the node, cleaning between trials */
+	LATE_FILES_US = 60 * 1000000, /* a shared file system may show done.json this much later (NFS attribute cache) */
+	WORK_LIMIT_BYTES = 1 << 30,   /* what a trial may leave in its own directory */
+};
+
+static char *attempt_dir(const struct campaign *c, const struct block_row *b)
+{
+	return fs_join(c->ws->root, b->dir);
+}
+
+/* -- block.json ------------------------------------------------------------------------------ */
+
+static struct json *kvs_json(const struct kvs *k)
+{
+	struct json *o = json_object();
+
+	for (size_t i = 0; i < k->n; i++)
+		if (k->v[i].value)
+			json_set_text(o, k->v[i].key, k->v[i].value);
+	return o;
+}
+
+static struct json *strv_json(const struct strv *s)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < s->n; i++)
+		json_add_text(a, s->v[i]);
+	return a;
+}
+
+static struct json *arm_json(const struct arm_row *arm, const struct config *config)
+{
+	struct json *o = json_object(), *unset = json_array();
+
+	json_set_i64(o, "arm", arm->id);
+	json_set_text(o, "config", config->hash);
+	json_set(o, "argv", strv_json(&config->argv));
+	json_set(o, "env", kvs_json(&config->env));
+	for (size_t i = 0; i < config->env.n; i++)
+		if (!config->env.v[i].value)
+			json_add_text(unset, config->env.v[i].key);
+	json_set(o, "unset", unset);
+	return o;
+}
+
+static struct json *slots_json(const struct block_row *b)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < b->n_slots; i++) {
+		struct json *o = json_object();
+
+		json_set_i64(o, "slot", (int64_t)i);
+		json_set_i64(o, "arm", b->slots[i].arm);
+		json_set_i64(o, "repeat", b->slots[i].repeat);
+		json_set_text(o, "kind", slot_kind_name(b->slots[i].kind));
+		json_add(a, o);
+	}
+	return a;
+}
+
+static struct json *window_json(const struct workload *w)
+{
+	struct json *o = json_object();
+
+	json_set_text(o, "pattern", w->step_pattern ? w->step_pattern : "");
+	json_set_text(o, "source", w->source == SOURCE_METRICS_FILE && !w->step_pattern ? "metrics" : "out");
+	json_set_i64(o, "warmup", w->warmup_steps);
+	json_set_i64(o, "steps", w->steps);
+	return o;
+}
+
+static struct json *limits_json(const struct workload *w)
+{
+	struct json *o = json_object();
+
+	json_set_i64(o, "trial_s", w->trial_limit_s);
+	json_set_i64(o, "log_bytes", w->log_limit_bytes);
+	json_set_i64(o, "work_bytes", WORK_LIMIT_BYTES);
+	json_set_i64(o, "grace_s", GRACE_S);
+	return o;
+}
+
+static struct json *launch_json(const struct resources *r)
+{
+	struct json *a = json_array();
+	int nodes = r->nodes > 0 ? r->nodes : 1, tasks = r->tasks_per_node > 0 ? r->tasks_per_node : 1;
+	char text[32];
+
+	if (!r->launcher || str_eq(r->launcher, "exec"))
+		return a;
+	json_add_text(a, r->launcher);
+	if (str_eq(r->launcher, "srun")) {
+		json_add_text(a, "--mpi=none");
+		json_add_text(a, "--kill-on-bad-exit=1");
+		snprintf(text, sizeof text, "--nodes=%d", nodes);
+		json_add_text(a, text);
+		snprintf(text, sizeof text, "--ntasks=%d", nodes * tasks);
+		json_add_text(a, text);
+	} else if (str_eq(r->launcher, "mpirun")) {
+		snprintf(text, sizeof text, "%d", nodes * tasks);
+		json_add_text(a, "-np");
+		json_add_text(a, text);
+	} else if (str_eq(r->launcher, "torchrun")) {
+		snprintf(text, sizeof text, "--nproc-per-node=%d", tasks);
+		json_add_text(a, text);
+		json_add_text(a, "--no-python");
+	}
+	return a;
+}
+
+static struct json *evidence_json(void)
+{
+	static const char *const prefixes[] = {"NCCL_", "TORCH", "PYTORCH_", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_",
+					       "MALLOC_", "LD_PRELOAD", "CUDA_", "JEMALLOC", "TCMALLOC"};
+	struct json *o = json_object(), *a = json_array();
+
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		json_add_text(a, prefixes[i]);
+	json_set(o, "env_prefixes", a);
+	return o;
+}
+
+static int arms_json(struct campaign *c, const struct stage_row *s, struct json *arms, struct err *e)
+{
+	for (size_t i = 0; i < s->n_arms; i++) {
+		struct config config = {0};
+		int rc = query_config_get(c->ws->db, s->arms[i].config, &config, e);
+
+		if (rc < 0)
+			return rc;
+		json_add(arms, arm_json(&s->arms[i], &config));
+		config_done(&config);
+	}
+	return 0;
+}
+
+static struct json *block_json(struct campaign *c, const struct stage_row *s, const struct block_row *b, struct err *e)
+{
+	const struct workload *w = &c->recipe->workload;
+	struct json *o = json_object(), *arms = json_array(), *sampler = json_object();
+
+	json_set_text(o, "format", "fettle.block/1");
+	json_set_text(o, "token", b->token);
+	json_set_i64(o, "block", b->id);
+	json_set_i64(o, "attempt", b->attempt);
+	json_set_i64(o, "deadline_us", 0);
+	json_set(o, "window", window_json(w));
+	json_set(o, "limits", limits_json(w));
+	json_set(o, "launch", launch_json(&c->recipe->resources));
+	json_set_text(o, "workdir", w->workdir);
+	json_set(o, "env", kvs_json(&c->env));
+	json_set(o, "secrets", strv_json(&w->secrets));
+	json_set_i64(sampler, "period_ms", SAMPLER_PERIOD_MS);
+	json_set(o, "sampler", sampler);
+	json_set(o, "evidence", evidence_json());
+	json_set(o, "arms", arms);
+	if (arms_json(c, s, arms, e) < 0) {
+		json_free(o);
+		return NULL;
+	}
+	json_set(o, "slots", slots_json(b));
+	return o;
+}
+
+int block_write(struct campaign *c, const struct stage_row *s, const struct block_row *b, struct err *e)
+{
+	_cleanup_free_ char *dir = attempt_dir(c, b), *path = fs_join(dir, "block.json"), *text = NULL;
+	_cleanup_(json_freep) struct json *j = block_json(c, s, b, e);
+	int rc;
+
+	if (!j)
+		return -ERR_DB;
+	text = json_print(j, true);
+	if ((rc = fs_mkdirs(dir, 0700, e)) < 0)
+		return rc;
+	return fs_write_atomic(path, text, strlen(text), 0600, e);
+}
+
+/* -- submitting ------------------------------------------------------------------------------- */
+
+static int64_t allocation_limit_s(const struct campaign *c, const struct block_row *b)
+{
+	const struct recipe *r = c->recipe;
+
+	if (r->resources.time_limit_s > 0)
+		return r->resources.time_limit_s;
+	return (r->workload.trial_limit_s + 2 * GRACE_S) * (int64_t)b->n_slots + ALLOCATION_SLACK_S;
+}
+
+static void job_env(const struct campaign *c, struct strv *env)
+{
+	for (size_t i = 0; i < c->env.n; i++)
+		if (c->env.v[i].value)
+			strv_addf(env, "%s=%s", c->env.v[i].key, c->env.v[i].value);
+	for (size_t i = 0; i < c->recipe->workload.secrets.n; i++) {
+		const char *name = c->recipe->workload.secrets.v[i], *value = getenv(name);
+
+		if (value)
+			strv_addf(env, "%s=%s", name, value);
+	}
+}
+
+static int submit(struct campaign *c, const struct block_row *b, struct err *e)
+{
+	const struct resources *r = &c->recipe->resources;
+	_cleanup_free_ char *dir = attempt_dir(c, b), *output = fs_join(dir, "agent.out");
+	_cleanup_(strv_free) struct strv env = {0};
+	const char *dirs[1] = {dir};
+	char id[64];
+	struct sched_job job = {
+		.token = b->token, .block_dirs = dirs, .n_block_dirs = 1, .workdir = c->recipe->workload.workdir,
+		.output = output, .nodes = r->nodes > 0 ? r->nodes : 1, .tasks_per_node = r->tasks_per_node,
+		.cpus_per_task = r->cpus_per_task, .gpus_per_node = r->gpus_per_node,
+		.mem_mib_per_node = r->mem_mib_per_node, .time_limit_s = allocation_limit_s(c, b), .exclusive = true,
+		.partition = r->partition, .account = r->account, .qos = r->qos, .reservation = r->reservation,
+		.constraint = r->constraint, .nodelist = r->nodelist, .exclude = r->exclude,
+	};
+	int rc;
+
+	job_env(c, &env);
+	job.env = strv_end(&env);
+	rc = c->sched->submit(c->run, &job, id, e);
+	if (rc == -ERR_TEMP) /* it may have been accepted: the next collect looks for the token */
+		return campaign_event(c, "submit", "%s: %s", b->token, e ? e->text : "not answered");
+	if (rc < 0) {
+		(void)query_attempt_fail(c->ws->db, b->attempt_id, ATTEMPT_VOID, e ? e->text : "submit failed",
+					 clock_utc_us(c->ws->clock), NULL);
+		return rc;
+	}
+	return query_allocation_submitted(c->ws->db, b->allocation, id, clock_utc_us(c->ws->clock), e);
+}
+
+static struct block_row *void_block(struct facts *f)
+{
+	for (size_t i = 0; i < f->n_blocks; i++) {
+		struct block_row *b = &f->blocks[i];
+
+		if (!facts_block_dropped(b) &&
+		    (b->attempt_id == 0 || b->state == ATTEMPT_VOID || b->state == ATTEMPT_LOST))
+			return b;
+	}
+	return NULL;
+}
+
+/* Warm-up runs of the baseline first, then the timed slots in balanced random order. */
+static struct slot *plan_slots(const struct campaign *c, const struct stage_row *s, size_t index, const size_t *arms,
+			       size_t n_arms, size_t *n)
+{
+	const struct recipe *r = c->recipe;
+	size_t warm = (size_t)r->warmup_trials;
+	size_t repeats = s->kind == STAGE_SOAK ? (size_t)r->soak_trials : (size_t)r->repeats;
+	struct slot *v = xcalloc(warm + n_arms * repeats, sizeof *v);
+	_cleanup_free_ size_t *order = xcalloc(n_arms * repeats, sizeof *order);
+	_cleanup_free_ int *seen = xcalloc(s->n_arms, sizeof *seen);
+
+	design_order(c->row.seed, (uint64_t)s->seq, index, n_arms, repeats, order);
+	for (size_t i = 0; i < warm; i++)
+		v[i] = (struct slot){.arm = s->arms[0].id, .repeat = (int)i, .kind = SLOT_WARMUP};
+	for (size_t i = 0; i < n_arms * repeats; i++) {
+		size_t a = arms[order[i]];
+
+		v[warm + i] = (struct slot){.arm = s->arms[a].id, .repeat = seen[a]++, .kind = SLOT_TIMED};
+	}
+	*n = warm + n_arms * repeats;
+	return v;
+}
+
+static int add_block(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops, int64_t *id,
+		     struct err *e)
+{
+	_cleanup_free_ size_t *arms = xcalloc(s->n_arms, sizeof *arms);
+	_cleanup_free_ struct slot *slots = NULL;
+	size_t n_arms = 0, n = 0;
+	int rc = ops->block_arms(c, s, c->facts.valid + c->facts.in_flight, arms, &n_arms, e);
+
+	if (rc < 0)
+		return rc;
+	slots = plan_slots(c, s, c->facts.n_blocks, arms, n_arms, &n);
+	return query_block_add(c->ws->db, s->id, (int)c->facts.n_blocks, slots, n, id, e);
+}
+
+static struct block_row *block_by_id(struct facts *f, int64_t id)
+{
+	for (size_t i = 0; i < f->n_blocks; i++)
+		if (f->blocks[i].id == id)
+			return &f->blocks[i];
+	return NULL;
+}
+
+int block_start(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops, struct err *e)
+{
+	struct block_row *b = void_block(&c->facts);
+	int64_t id = b ? b->id : 0, attempt_id, allocation, stage = s->id;
+	char token[64];
+	int attempt, rc;
+
+	if (!b && (rc = add_block(c, s, ops, &id, e)) < 0)
+		return rc;
+	rc = query_attempt_plan(c->ws->db, c->row.id, id, c->sched->name, clock_utc_us(c->ws->clock), &attempt_id,
+				&attempt, &allocation, token, e);
+	if (rc < 0 || (rc = facts_load(c, e)) < 0)
+		return rc;
+	s = &c->facts.stages[c->facts.n_stages - 1];
+	b = block_by_id(&c->facts, id);
+	if (!b || s->id != stage)
+		return err_set(e, ERR_STATE, "block %lld is gone", (long long)id);
+	if ((rc = block_write(c, s, b, e)) < 0)
+		return rc;
+	campaign_tell(c, PROGRESS_BLOCK, 0, "block %d (attempt %d) started", b->index + 1, attempt);
+	return submit(c, b, e);
+}
+
+/* -- collecting -------------------------------------------------------------------------------- */
+
+static int fail_attempt(struct campaign *c, const struct block_row *b, enum attempt_state state, const char *reason,
+			struct err *e)
+{
+	int rc = query_attempt_fail(c->ws->db, b->attempt_id, state, reason, clock_utc_us(c->ws->clock), e);
+
+	if (rc == 0)
+		rc = campaign_event(c, attempt_state_name(state), "block %d attempt %d (%s): %s", b->index + 1, b->attempt,
+				    b->dir, reason);
+	campaign_tell(c, PROGRESS_NOTE, 0, "block %d attempt %d is %s: %s", b->index + 1, b->attempt,
+		      attempt_state_name(state), reason);
+	return rc;
+}
+
+static int store_attempt(struct campaign *c, const struct block_row *b, struct attempt_files *a, struct err *e)
+{
+	bool again = false;
+	int rc = query_attempt_ingest(c->ws->db, b->attempt_id, a->hash, a->trials, a->n,
+				      (const char *const *)strv_end(&a->nodes), a->nodes.n,
+				      clock_utc_us(c->ws->clock), &again, e);
+	size_t failed = 0;
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < a->n; i++)
+		failed += a->trials[i].kind == SLOT_TIMED && a->trials[i].state == TRIAL_FAILED;
+	if (failed)
+		campaign_tell(c, PROGRESS_BLOCK, 0, "block %d done, %zu trial%s failed", b->index + 1, failed,
+			      failed == 1 ? "" : "s");
+	else
+		campaign_tell(c, PROGRESS_BLOCK, 0, "block %d done", b->index + 1);
+	return 0;
+}
+
+static int take_results(struct campaign *c, const struct stage_row *s, const struct block_row *b, bool *changed,
+			struct err *e)
+{
+	_cleanup_free_ char *dir = attempt_dir(c, b);
+	struct attempt_files a;
+	int rc = ingest_attempt(c->recipe, s, c->facts.hyps, c->facts.n_hyps, dir, b->dir, &a, NULL);
+
+	if (rc == -ERR_NOT_FOUND)
+		return 0;
+	*changed = true;
+	rc = a.complete ? store_attempt(c, b, &a, e)
+			: fail_attempt(c, b, ATTEMPT_VOID, a.reason ? a.reason : "incomplete", e);
+	attempt_files_done(&a);
+	return rc;
+}
+
+/* A planned attempt without a job id: the submit was lost, or we were killed in it. */
+static int adopt(struct campaign *c, const struct stage_row *s, const struct block_row *b, bool *changed, struct err *e)
+{
+	struct sched_status st;
+	int rc = c->sched->find(c->run, b->token, &st, e);
+
+	if (rc < 0)
+		return rc == -ERR_TEMP ? 0 : rc; /* could not be asked: later */
+	*changed = true;
+	if (rc == 1) {
+		campaign_tell(c, PROGRESS_NOTE, 0, "adopted job %s of block %d", st.id, b->index + 1);
+		return query_allocation_submitted(c->ws->db, b->allocation, st.id, clock_utc_us(c->ws->clock), e);
+	}
+	if ((rc = block_write(c, s, b, e)) < 0)
+		return rc;
+	return submit(c, b, e);
+}
+
+static bool files_may_be_late(const struct campaign *c, const struct sched_status *st)
+{
+	int64_t now = clock_utc_us(c->ws->clock);
+
+	return st->end_us > 0 && now - st->end_us < LATE_FILES_US && fs_is_network(c->ws->blocks_root);
+}
+
+/* The job ended and left no manifest: say why, by the scheduler's word. */
+static int judge_ended(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		       const struct sched_status *st, bool *changed, struct err *e)
+{
+	_cleanup_free_ char *reason = NULL;
+	enum attempt_state state = job_end_is_infrastructure(st->end) ? ATTEMPT_VOID : ATTEMPT_LOST;
+	int rc = take_results(c, s, b, changed, e); /* written between the first look and the poll */
+
+	if (rc < 0 || *changed || files_may_be_late(c, st))
+		return rc;
+	*changed = true;
+	reason = xasprintf("job %s is %s (%s%s%s) and left no done.json; its own output: %s/agent.out", b->job_id,
+			   job_state_name(st->state), job_end_name(st->end), *st->reason ? ", " : "", st->reason, b->dir);
+	rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(st->end), st->reason, st->nodes, st->start_us,
+				  st->end_us, e);
+	return rc < 0 ? rc : fail_attempt(c, b, state, reason, e);
+}
+
+static int poll_jobs(struct campaign *c, const struct stage_row *s, bool *changed, struct err *e)
+{
+	struct facts *f = &c->facts;
+	_cleanup_free_ const char **ids = xcalloc(f->n_blocks + 1, sizeof *ids);
+	_cleanup_free_ const struct block_row **blocks = xcalloc(f->n_blocks + 1, sizeof *blocks);
+	_cleanup_free_ struct sched_status *st = xcalloc(f->n_blocks + 1, sizeof *st);
+	size_t n = 0;
+	int rc;
+
+	for (size_t i = 0; i < f->n_blocks; i++)
+		if (f->blocks[i].state == ATTEMPT_SUBMITTED && f->blocks[i].job_id) {
+			blocks[n] = &f->blocks[i];
+			ids[n++] = f->blocks[i].job_id;
+		}
+	if (n == 0 || (rc = c->sched->poll(c->run, ids, n, st, e)) == -ERR_TEMP)
+		return 0;
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		bool one = false;
+
+		if (st[i].state == JOB_ENDED || st[i].state == JOB_GONE)
+			rc = judge_ended(c, s, blocks[i], &st[i], &one, e);
+		*changed = *changed || one;
+	}
+	return rc;
+}
+
+int block_collect(struct campaign *c, const struct stage_row *s, bool *changed, struct err *e)
+{
+	struct facts *f = &c->facts;
+	int rc = 0;
+
+	*changed = false;
+	for (size_t i = 0; rc == 0 && i < f->n_blocks; i++) {
+		const struct block_row *b = &f->blocks[i];
+		bool one = false;
+
+		if (!b->attempt_id || (b->state != ATTEMPT_PLANNED && b->state != ATTEMPT_SUBMITTED))
+			continue;
+		rc = take_results(c, s, b, &one, e);
+		if (rc == 0 && !one && !b->job_id)
+			rc = adopt(c, s, b, &one, e);
+		*changed = *changed || one;
+	}
+	return rc < 0 || *changed ? rc : poll_jobs(c, s, changed, e);
+}
+
+int block_cancel_all(struct campaign *c, struct err *e)
+{
+	struct facts *f = &c->facts;
+
+	for (size_t i = 0; i < f->n_blocks; i++) {
+		const struct block_row *b = &f->blocks[i];
+		struct sched_status st;
+		const char *id = b->job_id;
+		int rc;
+
+		if (!b->attempt_id || (b->state != ATTEMPT_PLANNED && b->state != ATTEMPT_SUBMITTED))
+			continue;
+		if (!id && c->sched->find(c->run, b->token, &st, NULL) == 1)
+			id = st.id;
+		if (id && (rc = c->sched->cancel(c->run, id, e)) < 0)
+			return rc;
+		if ((rc = fail_attempt(c, b, ATTEMPT_VOID, "cancelled", e)) < 0)
+			return rc;
+	}
+	return 0;
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/method/campaign.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/json.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/base/proc.h"
+#include "orchestrator/method/environment.h"
+#include "orchestrator/method/method.h"
+
+enum {
+	BEAT_US = 10 * 1000000,   /* heartbeat of the lease */
+	LAPSE_US = 120 * 1000000, /* a lease without a heartbeat for so long may be taken: twelve missed beats */
+};
+
+static const struct stage_ops *const all_stages[] = {&baseline_aa, &experiment_screen, &validate_confirm, &fix_final,
+						     &fix_soak};
+
+const struct stage_ops *stage_ops_of(enum stage_kind k)
+{
+	for (size_t i = 0; i < ARRAY_LEN(all_stages); i++)
+		if (all_stages[i]->kind == k)
+			return all_stages[i];
+	return NULL;
+}
+
+/* -- telling ------------------------------------------------------------------------------------ */
+
+/* The open comparison's last stored look, for a live view. */
+static void fill_effect(const struct campaign *c, const struct stage_row *s, struct progress *p)
+{
+	for (size_t i = 0; i < c->facts.n_verdicts; i++)
+		if (c->facts.verdicts[i].stage == s->id) {
+			p->est = c->facts.verdicts[i].est;
+			p->lo = c->facts.verdicts[i].lo;
+			p->hi = c->facts.verdicts[i].hi;
+		}
+}
+
+void campaign_tell(struct campaign *c, enum progress_kind k, int step, const char *fmt, ...)
+{
+	const struct stage_row *s = c->facts.n_stages ? &c->facts.stages[c->facts.n_stages - 1] : NULL;
+	struct progress p = {.kind = k, .step = step, .at_us = clock_utc_us(c->ws->clock), .est = NAN, .lo = NAN,
+			     .hi = NAN};
+	char text[1024];
+	va_list ap;
+
+	if (!c->tell)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	p.text = text;
+	if (s && s->open) {
+		const struct stage_ops *ops = stage_ops_of(s->kind);
+
+		p.stage = stage_kind_name(s->kind);
+		p.step = step ? step : ops ? ops->step : 0;
+		p.blocks_done = (int)c->facts.valid;
+		p.blocks_planned = s->planned_blocks;
+		fill_effect(c, s, &p);
+	}
+	p.node_s = c->facts.node_s;
+	c->tell(c->tell_ctx, &p);
+}
+
+int campaign_event(struct campaign *c, const char *kind, const char *fmt, ...)
+{
+	char text[1024];
+	struct err e = {0};
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	return query_event_add(c->ws->db, c->row.id, clock_utc_us(c->ws->clock), kind, text, &e);
+}
+
+/* -- creating and opening ------------------------------------------------------------------------ */
+
+int campaign_create(struct workspace *w, const struct recipe *r, const struct script_sources *s, const char *path,
+		    const char *scheduler, int64_t *id, struct err *e)
+{
+	int64_t now = clock_utc_us(w->clock);
+	_cleanup_free_ char *env = environment_capture();
+	_cleanup_free_ struct source_row *rows = xcalloc(s->n + 1, sizeof *rows);
+	char seed_text[80], hex[33];
+	struct campaign_row row = {
+		.name = r->name, .recipe_path = (char *)path, .recipe_hash = (char *)s->hash,
+		.scheduler = (char *)scheduler, .state = CAMPAIGN_RUNNING, .mode = r->mode, .alpha = r->alpha,
+		.confirm_max = r->rounds, .env_json = env, .created_us = now, .seed = r->seed,
+		.deadline_us = r->budget.wall_s > 0 ? now + (int64_t)(r->budget.wall_s * 1e6) : 0};
+
+	for (size_t i = 0; i < s->n; i++)
+		rows[i] = (struct source_row){s->v[i].name, s->v[i].path, s->v[i].text, s->v[i].hash};
+	if (!row.seed) {
+		snprintf(seed_text, sizeof seed_text, "%s %lld", w->uuid, (long long)now);
+		fs_hash(seed_text, strlen(seed_text), hex);
+		row.seed = strtoull(hex + 20, NULL, 16); /* 48 bits: exact in every reader of the database */
+	}
+	return query_campaign_create(w->db, &row, rows, s->n, id, e);
+}
+
+static int load_recipe(struct campaign *c, struct err *e)
+{
+	struct source_row *rows = NULL;
+	size_t n = 0;
+	int rc = query_campaign_sources(c->ws->db, c->row.id, &rows, &n, e);
+
+	if (rc < 0)
+		return rc;
+	c->sources.v = xcalloc(n + 1, sizeof *c->sources.v);
+	c->sources.n = n;
+	for (size_t i = 0; i < n; i++) {
+		struct script_source *s = &c->sources.v[i];
+
+		*s = (struct script_source){.name = TAKE(rows[i].name), .path = TAKE(rows[i].path),
+					    .text = TAKE(rows[i].text)};
+		str_copy(s->hash, sizeof s->hash, rows[i].hash);
+	}
+	source_rows_free(rows, n);
+	str_copy(c->sources.hash, sizeof c->sources.hash, c->row.recipe_hash);
+	return script_reload(&c->sources, &c->recipe, e);
+}
+
+static int load_env(struct campaign *c, struct err *e)
+{
+	_cleanup_(json_freep) struct json *j = NULL;
+	int rc = json_parse("captured environment", c->row.env_json, strlen(c->row.env_json), &j, e);
+
+	for (size_t i = 0; rc == 0 && i < json_len(j); i++)
+		kvs_set(&c->env, json_key(json_at(j, i)), json_text(json_at(j, i), ""));
+	return rc;
+}
+
+/* A holder on this host that is dead, or of another boot, holds nothing. */
+static bool holder_is_dead(const struct lease *held, const struct lease *mine)
+{
+	struct proc_id id = {(pid_t)held->pid, held->start_ticks};
+
+	if (!str_eq(held->host, mine->host))
+		return false;
+	return !str_eq(held->boot_id, mine->boot_id) || !proc_alive(&id);
+}
+
+static int take_lease(struct campaign *c, bool force, struct err *e)
+{
+	struct lease held;
+	bool is_held = false;
+	int rc;
+
+	if (gethostname(c->lease.host, sizeof c->lease.host) < 0)
+		str_copy(c->lease.host, sizeof c->lease.host, "unknown");
+	proc_boot_id(c->lease.boot_id);
+	c->lease.pid = getpid();
+	(void)proc_start_ticks(getpid(), &c->lease.start_ticks, NULL);
+	c->lease.heartbeat_us = clock_utc_us(c->ws->clock);
+	if ((rc = query_lease_get(c->ws->db, c->row.id, &held, &is_held, e)) < 0)
+		return rc;
+	force = force || (is_held && holder_is_dead(&held, &c->lease));
+	rc = query_lease_take(c->ws->db, c->row.id, &c->lease, LAPSE_US, force, e);
+	c->leased = rc == 0;
+	c->beat_us = c->lease.heartbeat_us;
+	return rc;
+}
+
+static int open_scheduler(struct campaign *c, const struct campaign_options *o, struct err *e)
+{
+	struct sched_config sc = {.blocks_root = c->ws->blocks_root, .agent = o->agent, .helper = o->helper,
+				  .partition = c->recipe->resources.partition, .clock = c->ws->clock,
+				  .seed = c->row.seed, .fake_spec = o->fake_spec};
+	int rc;
+
+	c->sched = o->sched ? o->sched : sched_find(c->row.scheduler);
+	if (!c->sched)
+		return err_set(e, ERR_USAGE, "no scheduler is called %s", c->row.scheduler);
+	if ((rc = c->sched->open(&sc, &c->run, e)) < 0)
+		return rc;
+	return c->sched->capacity(c->run, &c->capacity, e);
+}
+
+static int resume_state(struct campaign *c, struct err *e)
+{
+	if (c->row.state != CAMPAIGN_STOPPED)
+		return 0;
+	c->row.state = CAMPAIGN_RUNNING;
+	return query_campaign_state(c->ws->db, c->row.id, CAMPAIGN_RUNNING, NULL, 0, e);
+}
+
+int campaign_open(struct workspace *w, int64_t id, const struct campaign_options *o, struct campaign **out,
+		  struct err *e)
+{
+	struct campaign *c = xcalloc(1, sizeof *c);
+	int rc;
+
+	c->ws = w;
+	c->tell = o->tell;
+	c->tell_ctx = o->tell_ctx;
+	if ((rc = query_campaign_get(w->db, id, &c->row, e)) < 0 || (rc = load_recipe(c, e)) < 0 ||
+	    (rc = load_env(c, e)) < 0 || (rc = take_lease(c, o->take_over, e)) < 0 ||
+	    (rc = resume_state(c, e)) < 0 || (rc = open_scheduler(c, o, e)) < 0 || (rc = facts_load(c, e)) < 0) {
+		campaign_close(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}
+
+void campaign_close(struct campaign *c)
+{
+	if (!c)
+		return;
+	if (c->leased)
+		(void)query_lease_drop(c->ws->db, c->row.id, &c->lease, NULL);
+	if (c->sched && c->run)
+		c->sched->close(c->run);
+	facts_done(&c->facts);
+	recipe_free(c->recipe);
+	script_sources_free(&c->sources);
+	kvs_free(&c->env);
+	campaign_row_done(&c->row);
+	free(c);
+}
+
+const struct campaign_row *campaign_get(const struct campaign *c)
+{
+	return &c->row;
+}
+
+/* -- moving ---------------------------------------------------------------------------------------- */
+
+int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *arms, size_t n, struct err *e)
+{
+	struct db *db = c->ws->db;
+	const struct facts *f = &c->facts;
+	_cleanup_free_ struct arm_row *rows = xcalloc(n, sizeof *rows);
+	int rc = db_begin(db, "stage", e);
+
+	s->campaign = c->row.id;
+	s->seq = f->n_stages ? f->stages[f->n_stages - 1].seq + 1 : 1;
+	s->open = true;
+	s->arms = rows;
+	s->n_arms = n;
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		rows[i] = (struct arm_row){.index = (int)i, .role = i ? ROLE_TREATMENT : ROLE_BASELINE,
+					   .hypothesis = arms[i].hypothesis, .label = arms[i].label};
+		rc = query_config_put(db, &arms[i].config, &rows[i].config, e);
+	}
+	if (rc == 0 && (rc = query_stage_add(db, s, e)) == 0)
+		rc = db_commit(db, e);
+	if (rc < 0)
+		db_rollback(db);
+	s->arms = NULL;
+	return rc;
+}
+
+static int stop(struct campaign *c, const char *reason, struct err *e)
+{
+	int rc = query_campaign_state(c->ws->db, c->row.id, CAMPAIGN_STOPPED, reason, clock_utc_us(c->ws->clock), e);
+
+	if (rc < 0)
+		return rc;
+	c->row.state = CAMPAIGN_STOPPED;
+	free(c->row.reason);
+	c->row.reason = xstrdup(reason);
+	campaign_tell(c, PROGRESS_NOTE, 0, "stopped: %s", reason);
+	return campaign_event(c, "stopped", "%s", reason);
+}
+
+static int too_many_dropped(struct campaign *c, struct err *e)
+{
+	const char *last = "";
+	_cleanup_free_ char *reason = NULL;
+
+	for (size_t i = 0; i < c->facts.n_blocks; i++)
+		if (facts_block_dropped(&c->facts.blocks[i]) && c->facts.blocks[i].reason)
+			last = c->facts.blocks[i].reason;
+	reason = xasprintf("%zu blocks were lost %d times each; the last reason: %s", c->facts.dropped,
+			   METHOD_MAX_ATTEMPTS, last);
+	return stop(c, reason, e);
+}
+
+static int conclude(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops, struct err *e)
+{
+	struct db *db = c->ws->db;
+	int rc = db_begin(db, "conclude", e);
+
+	if (rc == 0 && (rc = ops->conclude(c, s, e)) == 0)
+		rc = db_commit(db, e);
+	if (rc < 0) {
+		db_rollback(db);
+		return rc;
+	}
+	return facts_load(c, e);
+}
+
+/* Nothing is in flight: look at what there is, then run more blocks or conclude. */
+static int idle_stage(struct campaign *c, const struct stage_ops *ops, struct err *e)
+{
+	struct stage_row *s = &c->facts.stages[c->facts.n_stages - 1];
+	int rc = ops->look ? ops->look(c, s, e) : 0;
+
+	if (rc < 0)
+		return rc;
+	s = &c->facts.stages[c->facts.n_stages - 1]; /* a look loads the facts again */
+	if ((rc = ops->wanted(c, s, &c->wanted, e)) < 0)
+		return rc;
+	if (c->facts.valid >= c->wanted)
+		return conclude(c, s, ops, e);
+	return block_start(c, s, ops, e);
+}
+
+static int busy_stage(struct campaign *c, const struct stage_ops *ops, enum campaign_step *out, struct err *e)
+{
+	const struct stage_row *s = &c->facts.stages[c->facts.n_stages - 1];
+	size_t at_once = c->capacity.jobs_at_once > 0 ? (size_t)c->capacity.jobs_at_once : 1;
+	bool changed = false;
+	int rc = block_collect(c, s, &changed, e);
+
+	if (rc < 0 || changed)
+		return rc < 0 ? rc : facts_load(c, e);
+	if (c->facts.in_flight < at_once && c->facts.valid + c->facts.in_flight < c->wanted)
+		return block_start(c, s, ops, e);
+	*out = CAMPAIGN_WAIT;
+	return 0;
+}
+
+static int run_stage(struct campaign *c, enum campaign_step *out, struct err *e)
+{
+	const struct stage_row *s = &c->facts.stages[c->facts.n_stages - 1];
+	const struct stage_ops *ops = stage_ops_of(s->kind);
+
+	if (!ops)
+		return err_set(e, ERR_STATE, "this program runs no %s stages", stage_kind_name(s->kind));
+	if (c->facts.dropped >= METHOD_MAX_DROPPED && c->facts.in_flight == 0)
+		return too_many_dropped(c, e);
+	if (c->facts.in_flight > 0)
+		return busy_stage(c, ops, out, e);
+	return idle_stage(c, ops, e);
+}
+
+static int budget_over(struct campaign *c, struct err *e)
+{
+	_cleanup_free_ char *reason = xasprintf("the budget of %s is used up; `fettle resume %lld` goes on",
+						c->facts.budget_text, (long long)c->row.id);
+
+	return stop(c, reason, e);
+}
+
+static int act(struct campaign *c, const struct action *a, enum campaign_step *out, struct err *e)
+{
+	switch (a->kind) {
+	case ACT_PLAN_AA:
+		return baseline_plan(c, e);
+	case ACT_HYPOTHESES:
+		return hypothesis_plan(c, a->round, e);
+	case ACT_PLAN_SCREEN:
+		return experiment_plan(c, a->round, e);
+	case ACT_PLAN_CONFIRM:
+		return validate_plan(c, a->hypothesis, e);
+	case ACT_PLAN_FINAL:
+		return fix_plan_final(c, e);
+	case ACT_PLAN_SOAK:
+		return fix_plan_soak(c, e);
+	case ACT_STAGE:
+		return run_stage(c, out, e);
+	case ACT_FINISH:
+		return fix_finish(c, e);
+	case ACT_STOP:
+		return budget_over(c, e);
+	}
+	return 0;
+}
+
+static int beat(struct campaign *c, struct err *e)
+{
+	int64_t now = clock_utc_us(c->ws->clock);
+
+	if (now - c->beat_us < BEAT_US)
+		return 0;
+	c->beat_us = c->lease.heartbeat_us = now;
+	return query_lease_beat(c->ws->db, c->row.id, &c->lease, e);
+}
+
+int campaign_step(struct campaign *c, enum campaign_step *out, struct err *e)
+{
+	_cleanup_free_ int64_t *ranking = NULL;
+	const struct stage_row *last = c->facts.n_stages ? &c->facts.stages[c->facts.n_stages - 1] : NULL;
+	struct action a;
+	size_t n = 0;
+	int rc = beat(c, e);
+
+	*out = CAMPAIGN_OVER;
+	if (rc < 0 || c->row.state != CAMPAIGN_RUNNING)
+		return rc;
+	if (last && !last->open && (rc = experiment_ranking(c, last->round, &ranking, &n, e)) < 0)
+		return rc;
+	a = campaign_next(&c->facts, c->recipe, ranking, n);
+	*out = CAMPAIGN_AGAIN;
+	if ((rc = act(c, &a, out, e)) < 0)
+		return rc;
+	if (a.kind != ACT_STAGE && c->row.state == CAMPAIGN_RUNNING)
+		rc = facts_load(c, e);
+	return rc;
+}
+
+int campaign_wait(struct campaign *c, int64_t timeout_us, int fd, struct err *e)
+{
+	return c->sched->wait(c->run, timeout_us, fd, e);
+}
+
+int campaign_cancel(struct campaign *c, const char *why, struct err *e)
+{
+	int rc = block_cancel_all(c, e);
+
+	return rc < 0 ? rc : stop(c, why, e);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A campaign: one run of the five steps for one workload. The caller creates or opens it, calls
+ * campaign_step() until it is over, and waits in between. It can be killed at any point: open it
+ * again and go on; nothing is lost, nothing is measured twice.
+ */
+#ifndef FETTLE_METHOD_CAMPAIGN_H
+#define FETTLE_METHOD_CAMPAIGN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "experiments/query.h"
+#include "orchestrator/base/err.h"
+#include "orchestrator/method/workspace.h"
+#include "orchestrator/sched/sched.h"
+#include "orchestrator/script/script.h"
+
+struct campaign;
+
+enum progress_kind {
+	PROGRESS_STEP,    /* one of the five steps begins */
+	PROGRESS_STAGE,   /* a stage begins or ends */
+	PROGRESS_BLOCK,   /* a block was started or ended */
+	PROGRESS_VERDICT,
+	PROGRESS_NOTE,    /* void attempts, conflicts, adopted jobs */
+};
+
+/* What a listener is told: a sentence, and the figures for a live view. */
+struct progress {
+	enum progress_kind kind;
+	int step;                /* 1..5, 0: none */
+	const char *text;        /* borrowed */
+	int64_t at_us;
+	const char *stage;       /* kind of the open stage or NULL */
+	int blocks_done, blocks_planned;
+	double est, lo, hi;      /* of the open confirm or final stage, relative; NaN: none yet */
+	double node_s;           /* spent so far */
+};
+typedef void (*progress_f)(void *ctx, const struct progress *p);
+
+struct campaign_options {
+	const struct sched *sched;    /* NULL: as stored */
+	const char *agent, *helper;   /* paths of fettle-agent and fettle-slurm */
+	const char *fake_spec;        /* scheduler fake */
+	bool take_over;               /* force the lease of another host */
+	progress_f tell;              /* may be NULL */
+	void *tell_ctx;
+};
+
+/* Store a new campaign: recipe, sources, captured environment, alpha and the most confirm stages,
+ * all fixed here. Nothing runs yet. */
+int campaign_create(struct workspace *w, const struct recipe *r, const struct script_sources *s, const char *path,
+		    const char *scheduler, int64_t *id, struct err *e);
+
+/* Open with the lease of this process. ERR_TEMP when another live process owns it. Opening adopts
+ * what an earlier process left: submitted jobs are looked up by token. */
+int campaign_open(struct workspace *w, int64_t id, const struct campaign_options *o, struct campaign **out,
+		  struct err *e);
+void campaign_close(struct campaign *c); /* drops the lease; jobs go on; NULL is fine */
+
+enum campaign_step {
+	CAMPAIGN_AGAIN, /* something was done: call again at once */
+	CAMPAIGN_WAIT,  /* jobs are in flight: wait, then call again */
+	CAMPAIGN_OVER,  /* done, stopped or failed: see campaign_row() */
+};
+/* Do the next thing. Every change is committed when it returns. */
+int campaign_step(struct campaign *c, enum campaign_step *out, struct err *e);
+/* Wait for the scheduler, at most timeout_us; `fd` (-1: none) ends the wait when readable. */
+int campaign_wait(struct campaign *c, int64_t timeout_us, int fd, struct err *e);
+/* Cancel all jobs in flight; their attempts become void. The campaign stays resumable. */
+int campaign_cancel(struct campaign *c, const char *why, struct err *e);
+
+const struct campaign_row *campaign_get(const struct campaign *c);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+#include "orchestrator/method/method.h"
+
+void facts_done(struct facts *f)
+{
+	stage_rows_free(f->stages, f->n_stages);
+	hypothesis_rows_free(f->hyps, f->n_hyps);
+	verdict_rows_free(f->verdicts, f->n_verdicts);
+	block_rows_free(f->blocks, f->n_blocks);
+	memset(f, 0, sizeof *f);
+}
+
+bool facts_block_dropped(const struct block_row *b)
+{
+	return b->voids >= METHOD_MAX_ATTEMPTS && b->state != ATTEMPT_VALID;
+}
+
+static void count_blocks(struct facts *f)
+{
+	for (size_t i = 0; i < f->n_blocks; i++) {
+		const struct block_row *b = &f->blocks[i];
+
+		f->valid += b->attempt_id && b->state == ATTEMPT_VALID;
+		f->in_flight += b->attempt_id && (b->state == ATTEMPT_PLANNED || b->state == ATTEMPT_SUBMITTED);
+		f->dropped += facts_block_dropped(b);
+	}
+}
+
+static void judge_budget(struct campaign *c, const struct cost_row *cost)
+{
+	const struct budget *b = &c->recipe->budget;
+	struct facts *f = &c->facts;
+
+	f->trials = cost->trials_all;
+	f->node_s = cost->node_s;
+	if (c->row.deadline_us > 0 && clock_utc_us(c->ws->clock) >= c->row.deadline_us)
+		f->budget_text = "time";
+	else if (b->node_hours > 0 && cost->node_s / 3600 >= b->node_hours)
+		f->budget_text = "node hours";
+	else if (b->trials > 0 && cost->trials_all >= b->trials)
+		f->budget_text = "trials";
+	f->over_budget = f->budget_text != NULL;
+}
+
+int facts_load(struct campaign *c, struct err *e)
+{
+	struct facts *f = &c->facts;
+	struct db *db = c->ws->db;
+	struct cost_row cost;
+	int rc;
+
+	facts_done(f);
+	if ((rc = query_stages(db, c->row.id, &f->stages, &f->n_stages, e)) < 0 ||
+	    (rc = query_hypotheses(db, c->row.id, &f->hyps, &f->n_hyps, e)) < 0 ||
+	    (rc = query_verdicts(db, c->row.id, &f->verdicts, &f->n_verdicts, e)) < 0 ||
+	    (rc = query_cost(db, c->row.id, &cost, e)) < 0)
+		return rc;
+	if (f->n_stages && f->stages[f->n_stages - 1].open &&
+	    (rc = query_blocks(db, f->stages[f->n_stages - 1].id, &f->blocks, &f->n_blocks, e)) < 0)
+		return rc;
+	count_blocks(f);
+	judge_budget(c, &cost);
+	return 0;
+}
+
+const struct stage_row *facts_stage(const struct facts *f, enum stage_kind k, int round)
+{
+	for (size_t i = f->n_stages; i-- > 0;)
+		if (f->stages[i].kind == k && (round == 0 || f->stages[i].round == round))
+			return &f->stages[i];
+	return NULL;
+}
+
+const struct hypothesis_row *facts_hypothesis(const struct facts *f, int64_t id)
+{
+	for (size_t i = 0; i < f->n_hyps; i++)
+		if (f->hyps[i].id == id)
+			return &f->hyps[i];
+	return NULL;
+}
+
+const struct verdict_row *facts_verdict(const struct facts *f, int64_t hypothesis)
+{
+	for (size_t i = f->n_verdicts; i-- > 0;)
+		if (f->verdicts[i].hypothesis == hypothesis && f->verdicts[i].final_look)
+			return &f->verdicts[i];
+	return NULL;
+}
+
+const struct stage_row *facts_last_accepted(const struct facts *f)
+{
+	for (size_t i = f->n_stages; i-- > 0;) {
+		const struct stage_row *s = &f->stages[i];
+		const struct verdict_row *v = s->kind == STAGE_CONFIRM ? facts_verdict(f, s->hypothesis) : NULL;
+
+		if (v && str_eq(v->outcome, verdict_outcome_name(VERDICT_ACCEPTED)))
+			return s;
+	}
+	return NULL;
+}
+
+/* The account of alpha is never stored: it is replayed from the verdicts, in order. */
+struct alpha_ledger facts_ledger(const struct campaign *c)
+{
+	struct alpha_ledger l = alpha_ledger_init(c->row.alpha, (size_t)c->row.confirm_max);
+
+	for (size_t i = 0; i < c->facts.n_stages; i++) {
+		const struct stage_row *s = &c->facts.stages[i];
+		const struct verdict_row *v;
+		enum verdict_outcome o;
+
+		if (s->kind != STAGE_CONFIRM || s->open)
+			continue;
+		v = facts_verdict(&c->facts, s->hypothesis);
+		if (v && verdict_outcome_parse(v->outcome, &o))
+			(void)alpha_ledger_settle(&l, o, (size_t)v->look);
+	}
+	return l;
+}
+
+int campaign_default(struct campaign *c, struct config *out, struct err *e)
+{
+	const struct kvs none = {0};
+
+	return config_build(c->recipe, &none, out, e);
+}
+
+int campaign_incumbent(struct campaign *c, struct config *out, struct err *e)
+{
+	const struct stage_row *s = facts_last_accepted(&c->facts);
+
+	return s ? query_config_get(c->ws->db, s->arms[1].config, out, e) : campaign_default(c, out, e);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Step 2, hypothesis: rules over the signals name the bottleneck; each knob's own rule says what a
+ * value could gain and why. What is not worth a trial is kept with the reason.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiments/design.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/method/method.h"
+
+/* Rank of a hypothesis without a predicted gain: below any prediction of 2 % and more. */
+#define GAIN_UNKNOWN 0.02
+
+struct plan {
+	struct campaign *c;
+	int round;
+	struct config incumbent;
+	struct signal *signals;
+	size_t n_signals;
+	struct signal_row *rows;
+	size_t n_rows;
+	struct hypothesis_row *hyps;
+	size_t n, cap;
+};
+
+/* "metric" for means, "metric.p95" for the other statistics that rules look at. */
+static void name_signals(struct plan *p)
+{
+	size_t cap = 0;
+
+	for (size_t i = 0; i < p->n_rows; i++) {
+		const struct signal_row *r = &p->rows[i];
+		bool mean = str_eq(r->stat, "mean");
+
+		if (!mean && !str_eq(r->stat, "p95") && !str_eq(r->stat, "max"))
+			continue;
+		p->signals = xgrow(p->signals, p->n_signals, &cap, sizeof *p->signals);
+		p->signals[p->n_signals++] = (struct signal){
+			.name = mean ? xstrdup(r->metric) : xasprintf("%s.%s", r->metric, r->stat), .value = r->mean};
+	}
+}
+
+/* Signals of the incumbent: the A/A stage's, or those of the arm that was accepted last. */
+static int load_signals(struct plan *p, struct err *e)
+{
+	const struct facts *f = &p->c->facts;
+	const struct stage_row *s = facts_last_accepted(f);
+	int64_t arm = s ? s->arms[1].id : facts_stage(f, STAGE_AA, 0)->arms[0].id;
+	int rc = query_arm_signals(p->c->ws->db, arm, &p->rows, &p->n_rows, e);
+
+	if (rc == 0)
+		name_signals(p);
+	return rc;
+}
+
+static const char *current_value(const struct plan *p, const struct knob *k)
+{
+	const char *v = kvs_get(&p->incumbent.settings, k->name);
+
+	return v ? v : k->default_value;
+}
+
+static bool requirement_met(const struct plan *p, const struct knob *k)
+{
+	const struct knob *other = k->requires_knob ? recipe_knob(p->c->recipe, k->requires_knob) : NULL;
+	const char *v = other ? current_value(p, other) : NULL;
+
+	if (!k->requires_knob || !other)
+		return true;
+	for (size_t i = 0; i < k->requires_values.n; i++)
+		if (str_eq(v, k->requires_values.v[i]))
+			return true;
+	return false;
+}
+
+static const char *tested_before(const struct plan *p, const struct knob *k, const char *value)
+{
+	const struct facts *f = &p->c->facts;
+
+	for (size_t i = 0; i < f->n_hyps; i++)
+		if (f->hyps[i].state == HYP_TESTED && str_eq(f->hyps[i].knob, k->name) &&
+		    str_eq(f->hyps[i].value, value)) {
+			const struct verdict_row *v = facts_verdict(f, f->hyps[i].id);
+
+			return v ? v->outcome : "tested";
+		}
+	return NULL;
+}
+
+static void judge(struct plan *p, const struct knob *k, const struct expectation *x, struct hypothesis_row *h,
+		  char *lint)
+{
+	const char *before = tested_before(p, k, h->value);
+
+	if (lint) {
+		h->state = HYP_LINTED_OUT;
+		h->reason = xstrdup(lint);
+	} else if (!requirement_met(p, k)) {
+		const struct knob *other = recipe_knob(p->c->recipe, k->requires_knob);
+		const char *now = current_value(p, other);
+
+		h->state = HYP_LINTED_OUT;
+		h->reason = xasprintf("has no meaning while %s is %s", k->requires_knob, now ? now : "not set");
+	} else if (before) {
+		h->state = HYP_NOT_TRIED;
+		h->reason = xasprintf("tested in an earlier round: %s", before);
+	} else if (!x->worth_trying) {
+		h->state = HYP_NOT_TRIED;
+		h->reason = xstrdup(x->why ? x->why : "its rule expects nothing here");
+	}
+}
+
+static int add_value(struct plan *p, const struct knob *k, const char *value, struct err *e)
+{
+	struct script_signals signals = {p->signals, p->n_signals};
+	const char *current = current_value(p, k);
+	struct expectation x = {0};
+	struct hypothesis_row *h;
+	char *lint = NULL;
+	int rc;
+
+	if (str_eq(current, value))
+		return 0;
+	if ((rc = script_expect(&p->c->sources, k, value, current, &signals, &x, e)) < 0 ||
+	    (rc = script_lint(&p->c->sources, k, value, &signals, &lint, e)) < 0) {
+		expectation_done(&x);
+		return rc;
+	}
+	p->hyps = xgrow(p->hyps, p->n, &p->cap, sizeof *p->hyps);
+	h = &p->hyps[p->n++];
+	*h = (struct hypothesis_row){.campaign = p->c->row.id, .round = p->round, .knob = xstrdup(k->name),
+				     .value = xstrdup(value), .from_value = xstrdup(current), .cls = k->cls,
+				     .proof = k->proof.level, .user_defined = k->user_defined,
+				     .bottleneck = x.bottleneck, .evidence = xstrdup(x.why), .gain = x.gain,
+				     .ceiling = x.ceiling, .state = HYP_PROPOSED};
+	judge(p, k, &x, h, lint);
+	free(lint);
+	expectation_done(&x);
+	return 0;
+}
+
+static int compare_gain(const void *a, const void *b)
+{
+	const struct hypothesis_row *x = a, *y = b;
+	double gx = isfinite(x->gain) ? x->gain : GAIN_UNKNOWN, gy = isfinite(y->gain) ? y->gain : GAIN_UNKNOWN;
+	bool px = x->state == HYP_PROPOSED, py = y->state == HYP_PROPOSED;
+
+	if (px != py)
+		return px ? -1 : 1;
+	if (gx != gy)
+		return gx > gy ? -1 : 1;
+	return x->rank - y->rank; /* the recipe's own order */
+}
+
+static void rank(struct plan *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		p->hyps[i].rank = (int)i;
+	qsort(p->hyps, p->n, sizeof *p->hyps, compare_gain);
+	for (size_t i = 0; i < p->n; i++) {
+		p->hyps[i].rank = (int)i + 1;
+		if (i >= DESIGN_MAX_ARMS - 1 && p->hyps[i].state == HYP_PROPOSED) {
+			p->hyps[i].state = HYP_NOT_TRIED;
+			p->hyps[i].reason = xasprintf("more than %d candidates", DESIGN_MAX_ARMS - 1);
+		}
+	}
+}
+
+static int store_findings(struct plan *p, const struct finding *f, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct finding_row row = {.round = p->round, .bottleneck = xstrdup(bottleneck_name(f[i].bottleneck)),
+					  .evidence = f[i].evidence, .rule = f[i].rule, .share = f[i].share};
+		int rc = query_finding_add(p->c->ws->db, p->c->row.id, &row, e);
+
+		free(row.bottleneck);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int store(struct plan *p, const struct finding *f, size_t n_findings, struct err *e)
+{
+	struct db *db = p->c->ws->db;
+	int64_t id;
+	int rc = db_begin(db, "hypotheses", e);
+
+	if (rc == 0)
+		rc = store_findings(p, f, n_findings, e);
+	for (size_t i = 0; rc == 0 && i < p->n; i++)
+		rc = query_hypothesis_add(db, &p->hyps[i], &id, e);
+	if (rc == 0)
+		rc = db_commit(db, e);
+	if (rc < 0)
+		db_rollback(db);
+	return rc;
+}
+
+static void tell(struct plan *p, const struct finding *f, size_t n)
+{
+	size_t proposed = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		proposed += p->hyps[i].state == HYP_PROPOSED;
+	if (n)
+		campaign_tell(p->c, PROGRESS_STEP, 2, "hypothesis: %s: %s", bottleneck_name(f[0].bottleneck),
+			      f[0].evidence);
+	else
+		campaign_tell(p->c, PROGRESS_STEP, 2, "hypothesis: no rule names a bottleneck");
+	campaign_tell(p->c, PROGRESS_STAGE, 2, "%zu candidate%s to try, %zu left out", proposed,
+		      proposed == 1 ? "" : "s", p->n - proposed);
+}
+
+static void plan_done(struct plan *p)
+{
+	for (size_t i = 0; i < p->n_signals; i++)
+		free((char *)p->signals[i].name);
+	free(p->signals);
+	signal_rows_free(p->rows, p->n_rows);
+	hypothesis_rows_free(p->hyps, p->n);
+	config_done(&p->incumbent);
+}
+
+/* A round whose hypotheses are all refuted on paper still leaves rows: the state machine sees that
+ * the round was planned. A recipe without any other value leaves one that says so. */
+static void nothing_to_vary(struct plan *p)
+{
+	const struct knob *k = p->c->recipe->n_knobs ? &p->c->recipe->knobs[0] : NULL;
+
+	p->hyps = xgrow(p->hyps, 0, &p->cap, sizeof *p->hyps);
+	p->hyps[p->n++] = (struct hypothesis_row){
+		.campaign = p->c->row.id, .round = p->round, .knob = xstrdup(k ? k->name : "none"),
+		.value = xstrdup(k && current_value(p, k) ? current_value(p, k) : ""), .gain = NAN, .ceiling = NAN,
+		.proof = k ? k->proof.level : PROOF_DELIVERED, .state = HYP_NOT_TRIED,
+		.reason = xstrdup("no knob has another value to try"), .rank = 1};
+}
+
+int hypothesis_plan(struct campaign *c, int round, struct err *e)
+{
+	struct plan p = {.c = c, .round = round};
+	struct script_signals signals;
+	struct finding *f = NULL;
+	size_t n = 0;
+	int rc;
+
+	if ((rc = campaign_incumbent(c, &p.incumbent, e)) < 0 || (rc = load_signals(&p, e)) < 0)
+		goto out;
+	signals = (struct script_signals){p.signals, p.n_signals};
+	if ((rc = script_diagnose(&c->sources, &signals, &f, &n, e)) < 0)
+		goto out;
+	for (size_t i = 0; i < c->recipe->n_knobs; i++)
+		for (size_t j = 0; j < c->recipe->knobs[i].values.n; j++)
+			if ((rc = add_value(&p, &c->recipe->knobs[i], c->recipe->knobs[i].values.v[j], e)) < 0)
+				goto out;
+	if (p.n == 0)
+		nothing_to_vary(&p);
+	rank(&p);
+	tell(&p, f, n);
+	rc = store(&p, f, n, e);
+out:
+	findings_free(f, n);
+	plan_done(&p);
+	return rc;
+}

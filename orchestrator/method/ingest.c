@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From the files of an attempt to trial results. The agent only captured; everything is read here.
+ * A file that is missing, cut or does not match its hash makes the attempt incomplete, with the
+ * reason: it is then void and run again, never half counted.
+ */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <math.h>
+#include <pcre2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/json.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/method/method.h"
+#include "orchestrator/method/window.h"
+#include "probes/probe.h"
+
+enum {
+	RECORD_MAX_BYTES = 8 << 20,    /* tNN.json: 1,000 ranks with 4 KiB of evidence each, twice over */
+	ACK_SEARCH_MAX_BYTES = 64 << 20, /* output searched for an acknowledgement: the default log bound */
+	MATCH_LIMIT = 1000000,         /* PCRE2 steps: a pattern that needs more is a bad pattern */
+};
+
+struct reader {
+	const struct recipe *recipe;
+	const struct stage_row *stage;
+	const struct hypothesis_row *hyps;
+	size_t n_hyps;
+	const char *dir, *dir_name;
+	struct attempt_files *out;
+};
+
+void attempt_files_done(struct attempt_files *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		trial_result_done(&a->trials[i]);
+	free(a->trials);
+	free(a->reason);
+	strv_free(&a->nodes);
+	memset(a, 0, sizeof *a);
+}
+
+static void incomplete(struct attempt_files *a, const char *what, const char *detail)
+{
+	a->complete = false;
+	if (!a->reason)
+		a->reason = detail ? xasprintf("%s: %s", what, detail) : xstrdup(what);
+}
+
+static const struct knob *knob_of_arm(const struct reader *r, int64_t arm, const char **value)
+{
+	for (size_t i = 0; i < r->stage->n_arms; i++) {
+		if (r->stage->arms[i].id != arm || !r->stage->arms[i].hypothesis)
+			continue;
+		for (size_t h = 0; h < r->n_hyps; h++)
+			if (r->hyps[h].id == r->stage->arms[i].hypothesis) {
+				*value = r->hyps[h].value;
+				return recipe_knob(r->recipe, r->hyps[h].knob);
+			}
+	}
+	return NULL;
+}
+
+/* Evidence: what /proc of each rank showed. */
+static void read_rank(const struct json *rank, struct trial_result *t)
+{
+	int id = (int)json_i64(json_get(rank, "rank"), 0);
+	const struct json *env = json_get(rank, "env"), *other = json_get(rank, "env_other");
+	const struct json *argv = json_get(rank, "argv"), *maps = json_get(rank, "maps");
+	char key[300];
+
+	for (size_t i = 0; i < json_len(env); i++) {
+		snprintf(key, sizeof key, "env.%s", json_key(json_at(env, i)));
+		trial_result_effective(t, id, key, json_text(json_at(env, i), ""), PROOF_DELIVERED);
+	}
+	for (size_t i = 0; i < json_len(other); i++) {
+		snprintf(key, sizeof key, "envhash.%s", json_key(json_at(other, i)));
+		trial_result_effective(t, id, key, json_text(json_at(other, i), ""), PROOF_DELIVERED);
+	}
+	for (size_t i = 0; i < json_len(maps); i++) {
+		const char *path = json_text(json_at(maps, i), "");
+
+		snprintf(key, sizeof key, "maps.%s", fs_basename(path));
+		trial_result_effective(t, id, key, path, PROOF_EFFECTIVE);
+	}
+	if (argv) {
+		_cleanup_free_ char *text = json_print(argv, false);
+
+		trial_result_effective(t, id, "argv", text, PROOF_DELIVERED);
+	}
+}
+
+/* "{value}" of an acknowledgement pattern becomes the literal value. */
+static char *expand(const char *pattern, const char *value)
+{
+	const char *hole = strstr(pattern, "{value}");
+
+	if (!hole)
+		return xstrdup(pattern);
+	return xasprintf("%.*s\\Q%s\\E%s", (int)(hole - pattern), pattern, value, hole + strlen("{value}"));
+}
+
+/* The first match of the component's own line in the output, or NULL. */
+static char *search_output(const char *path, const char *pattern)
+{
+	struct buf text = {0};
+	PCRE2_SIZE at;
+	int code, rc = -1;
+	pcre2_code *re = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_MULTILINE, &code, &at, NULL);
+	pcre2_match_data *m;
+	pcre2_match_context *mc;
+	char *found = NULL;
+
+	if (!re)
+		return NULL;
+	m = pcre2_match_data_create_from_pattern(re, NULL);
+	mc = pcre2_match_context_create(NULL);
+	pcre2_set_match_limit(mc, MATCH_LIMIT);
+	if (fs_read(path, ACK_SEARCH_MAX_BYTES, &text, NULL) == 0 && text.data)
+		rc = pcre2_match(re, (PCRE2_SPTR)text.data, text.len, 0, 0, m, mc);
+	if (rc >= 0) {
+		PCRE2_SIZE *o = pcre2_get_ovector_pointer(m);
+
+		found = xstrndup(text.data + o[0], o[1] - o[0] > 200 ? 200 : o[1] - o[0]);
+	}
+	pcre2_match_context_free(mc);
+	pcre2_match_data_free(m);
+	pcre2_code_free(re);
+	buf_free(&text);
+	return found;
+}
+
+static void read_acknowledgement(const struct reader *r, const char *out_path, const struct window *w,
+				 struct trial_result *t)
+{
+	const char *value = NULL;
+	const struct knob *k = knob_of_arm(r, t->arm, &value);
+	char key[160];
+	size_t n;
+	const struct window_fact *f = window_facts(w, &n);
+
+	if (!k)
+		return;
+	for (size_t i = 0; k->proof.fact && i < n; i++)
+		if (str_eq(f[i].key, k->proof.fact) && str_eq(f[i].text, value)) {
+			snprintf(key, sizeof key, "ack.%s", k->name);
+			trial_result_effective(t, f[i].rank < 0 ? 0 : f[i].rank, key, f[i].text, PROOF_ACKNOWLEDGED);
+		}
+	if (k->proof.log_pattern) {
+		_cleanup_free_ char *pattern = expand(k->proof.log_pattern, value);
+		_cleanup_free_ char *line = search_output(out_path, pattern);
+
+		snprintf(key, sizeof key, "ack.%s", k->name);
+		if (line)
+			trial_result_effective(t, 0, key, line, PROOF_ACKNOWLEDGED);
+	}
+}
+
+static enum probe_status run_probe(const struct reader *r, const char *name, const char *path, struct window *w,
+				   struct buf *detail)
+{
+	const struct probe *p = probe_find(name);
+	struct probe_context pc = {.file = path, .pattern = r->recipe->workload.pattern,
+				   .metric = r->recipe->objective};
+	struct probe_sink sink = window_sink(w);
+	struct err e = {0};
+	enum probe_status s;
+
+	if (!p) {
+		buf_printf(detail, "no probe is called %s", name);
+		return PROBE_FAILED;
+	}
+	s = probe_file(p, &pc, path, &sink, detail, &e);
+	if (e.code)
+		buf_str(detail, e.text);
+	return s;
+}
+
+static enum probe_status read_workload(const struct reader *r, const char *trial_dir, struct window *w,
+				       struct buf *detail)
+{
+	const struct workload *wl = &r->recipe->workload;
+	_cleanup_free_ char *out = fs_join(trial_dir, "out"), *jsonl = fs_join(trial_dir, "metrics.jsonl");
+
+	switch (wl->source) {
+	case SOURCE_PROBE:
+		return run_probe(r, wl->probe, out, w, detail);
+	case SOURCE_PATTERN:
+		return run_probe(r, "pattern", out, w, detail);
+	case SOURCE_METRICS_FILE:
+		return run_probe(r, "metrics_jsonl", jsonl, w, detail);
+	}
+	return PROBE_FAILED;
+}
+
+/* NCCL's own words are wanted whatever the workload's format is, as soon as a knob asks for them. */
+static void read_nccl_facts(const struct reader *r, const char *out, struct window *w)
+{
+	for (size_t i = 0; i < r->recipe->n_knobs; i++)
+		if (r->recipe->knobs[i].proof.fact && str_starts(r->recipe->knobs[i].proof.fact, "nccl.")) {
+			struct buf detail = {0};
+
+			(void)run_probe(r, "nccl_log", out, w, &detail);
+			buf_free(&detail);
+			return;
+		}
+}
+
+static void read_samples(const struct reader *r, const struct json *rec, struct trial_result *t)
+{
+	_cleanup_free_ char *path = fs_join(r->dir, "samples");
+	struct window *w;
+	struct buf detail = {0};
+	int64_t from = json_i64(json_get(rec, "window_start_us"), 0), to = json_i64(json_get(rec, "window_end_us"), 0);
+
+	if (!fs_exists(path))
+		return;
+	if (from <= 0 || to <= from) {
+		from = t->start_us;
+		to = t->start_us + t->wall_us;
+	}
+	w = window_new(0, 0);
+	window_bounds(w, from, to);
+	(void)run_probe(r, "procfs", path, w, &detail);
+	window_emit(w, t);
+	window_free(w);
+	buf_free(&detail);
+}
+
+static void fail_trial(struct trial_result *t, char *reason)
+{
+	t->state = TRIAL_FAILED;
+	free(t->reason);
+	t->reason = reason;
+}
+
+/* A trial that ended well but did not measure is a failure of its arm, with the reason. */
+static void judge_measurement(const struct reader *r, const struct window *w, enum probe_status s, const char *detail,
+			      struct trial_result *t)
+{
+	const char *objective = r->recipe->objective, *nonfinite;
+	int64_t step = -1;
+
+	if (t->state != TRIAL_OK)
+		return;
+	nonfinite = window_nonfinite(w, "loss", &step);
+	if (nonfinite)
+		fail_trial(t, xasprintf("loss is %s at step %lld", nonfinite, (long long)step));
+	else if (!isfinite(trial_result_get(t, objective, r->recipe->objective_stat)))
+		fail_trial(t, xasprintf("no value of %s (%s) in the measured window: the metrics are %s%s%s", objective,
+					r->recipe->objective_stat, probe_status_name(s), *detail ? ": " : "", detail));
+}
+
+static void read_metrics(const struct reader *r, const struct json *rec, struct trial_result *t)
+{
+	const struct workload *wl = &r->recipe->workload;
+	char name[16];
+	_cleanup_free_ char *dir = NULL, *out = NULL;
+	struct window *w = window_new(wl->warmup_steps, wl->steps);
+	struct buf detail = {0};
+	enum probe_status s;
+
+	snprintf(name, sizeof name, "t%02d", t->slot);
+	dir = fs_join(r->dir, name);
+	out = fs_join(dir, "out");
+	trial_result_metric(t, "trial_wall_s", "mean", "", (double)t->wall_us / 1e6);
+	trial_result_metric(t, "trial_maxrss_mib", "mean", "", (double)t->maxrss_kib / 1024);
+	s = wl->whole_run ? PROBE_OK : read_workload(r, dir, w, &detail);
+	read_nccl_facts(r, out, w);
+	window_emit(w, t);
+	read_samples(r, rec, t);
+	read_acknowledgement(r, out, w, t);
+	judge_measurement(r, w, s, detail.data ? detail.data : "", t);
+	window_free(w);
+	buf_free(&detail);
+}
+
+static void read_record(const struct reader *r, const struct json *rec, struct trial_result *t)
+{
+	const struct json *ranks = json_get(rec, "ranks");
+	const char *reason = json_text(json_get(rec, "reason"), "");
+
+	t->slot = (int)json_i64(json_get(rec, "slot"), -1);
+	t->arm = json_i64(json_get(rec, "arm"), 0);
+	t->repeat = (int)json_i64(json_get(rec, "repeat"), 0);
+	if (!slot_kind_parse(json_text(json_get(rec, "kind"), "timed"), &t->kind))
+		t->kind = SLOT_TIMED;
+	if (!trial_state_parse(json_text(json_get(rec, "state"), ""), &t->state))
+		t->state = TRIAL_VOID;
+	t->reason = *reason ? xstrdup(reason) : NULL;
+	t->exit_status = (int)json_i64(json_get(rec, "exit"), 0);
+	t->term_signal = (int)json_i64(json_get(rec, "signal"), 0);
+	t->start_us = json_i64(json_get(rec, "start_us"), 0);
+	t->wall_us = json_i64(json_get(rec, "wall_us"), 0);
+	t->user_us = json_i64(json_get(rec, "user_us"), 0);
+	t->sys_us = json_i64(json_get(rec, "sys_us"), 0);
+	t->maxrss_kib = json_i64(json_get(rec, "maxrss_kib"), 0);
+	t->node = xstrdup(json_text(json_at(json_get(rec, "nodes"), 0), ""));
+	t->log_path = xasprintf("%s/t%02d/out", r->dir_name, t->slot);
+	for (size_t i = 0; i < json_len(ranks); i++)
+		read_rank(json_at(ranks, i), t);
+	if (t->state == TRIAL_VOID)
+		incomplete(r->out, "a trial is void", t->reason);
+	else if (t->kind == SLOT_TIMED)
+		read_metrics(r, rec, t);
+}
+
+static void read_slot(const struct reader *r, const struct json *entry, size_t i, struct trial_result *t)
+{
+	int slot = (int)json_i64(json_get(entry, "slot"), (int64_t)i);
+	const char *want = json_text(json_get(entry, "xxh"), "");
+	char name[24], hex[33];
+	_cleanup_free_ char *path = NULL;
+	_cleanup_(json_freep) struct json *rec = NULL;
+	struct err e = {0};
+
+	snprintf(name, sizeof name, "t%02d.json", slot);
+	path = fs_join(r->dir, name);
+	if (fs_hash_file(path, hex, &e) < 0 || json_read_file(path, RECORD_MAX_BYTES, &rec, &e) < 0) {
+		incomplete(r->out, "record", e.text);
+		return;
+	}
+	if (*want && strcmp(want, hex) != 0) {
+		incomplete(r->out, name, "its hash is not the one in done.json");
+		return;
+	}
+	if (!str_eq(json_text(json_get(rec, "format"), ""), "fettle.trial/1")) {
+		incomplete(r->out, name, "format is not fettle.trial/1");
+		return;
+	}
+	read_record(r, rec, t);
+}
+
+static void read_manifest(const struct reader *r, const struct json *done)
+{
+	const struct json *slots = json_get(done, "slots"), *nodes = json_get(done, "nodes");
+	struct attempt_files *a = r->out;
+
+	a->complete = str_eq(json_text(json_get(done, "state"), ""), "complete");
+	if (!a->complete)
+		incomplete(a, "partial attempt", json_text(json_get(done, "reason"), "no reason given"));
+	for (size_t i = 0; i < json_len(nodes); i++)
+		strv_add(&a->nodes, json_text(json_at(nodes, i), ""));
+	a->n = json_len(slots);
+	a->trials = xcalloc(a->n + 1, sizeof *a->trials);
+	for (size_t i = 0; i < a->n; i++)
+		read_slot(r, json_at(slots, i), i, &a->trials[i]);
+}
+
+int ingest_attempt(const struct recipe *r, const struct stage_row *s, const struct hypothesis_row *hyps, size_t n_hyps,
+		   const char *dir, const char *dir_name, struct attempt_files *out, struct err *e)
+{
+	_cleanup_free_ char *path = fs_join(dir, "done.json");
+	_cleanup_(json_freep) struct json *done = NULL;
+	struct reader reader = {.recipe = r, .stage = s, .hyps = hyps, .n_hyps = n_hyps, .dir = dir,
+				.dir_name = dir_name, .out = out};
+	struct err why = {0};
+
+	memset(out, 0, sizeof *out);
+	if (!fs_exists(path))
+		return err_set(e, ERR_NOT_FOUND, "%s: not there", path);
+	if (fs_hash_file(path, out->hash, &why) < 0 || json_read_file(path, RECORD_MAX_BYTES, &done, &why) < 0)
+		incomplete(out, "done.json", why.text);
+	else if (!str_eq(json_text(json_get(done, "format"), ""), "fettle.done/1"))
+		incomplete(out, "done.json", "format is not fettle.done/1");
+	else
+		read_manifest(&reader, done);
+	return 0;
+}

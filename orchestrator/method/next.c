@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <math.h>
+
+#include "orchestrator/base/str.h"
+#include "orchestrator/method/method.h"
+
+static bool accepted(const struct verdict_row *v)
+{
+	return v && str_eq(v->outcome, verdict_outcome_name(VERDICT_ACCEPTED));
+}
+
+/* A confirm stage that ended invalid before its first look uses none of the stages. */
+static int confirm_stages_used(const struct facts *f)
+{
+	int used = 0;
+
+	for (size_t i = 0; i < f->n_stages; i++) {
+		const struct stage_row *s = &f->stages[i];
+		const struct verdict_row *v;
+
+		if (s->kind != STAGE_CONFIRM)
+			continue;
+		v = facts_verdict(f, s->hypothesis);
+		used += !v || v->look > 0 || !str_eq(v->outcome, verdict_outcome_name(VERDICT_INVALID));
+	}
+	return used;
+}
+
+static bool any_accepted(const struct facts *f)
+{
+	return facts_last_accepted(f) != NULL;
+}
+
+static struct action wind_up(const struct facts *f)
+{
+	return (struct action){.kind = any_accepted(f) ? ACT_PLAN_FINAL : ACT_FINISH};
+}
+
+static size_t proposed(const struct facts *f, int round, const struct hypothesis_row **first)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_hyps; i++)
+		if (f->hyps[i].round == round && f->hyps[i].state == HYP_PROPOSED && n++ == 0)
+			*first = &f->hyps[i];
+	return n;
+}
+
+static bool round_has_hypotheses(const struct facts *f, int round)
+{
+	for (size_t i = 0; i < f->n_hyps; i++)
+		if (f->hyps[i].round == round)
+			return true;
+	return false;
+}
+
+/* A round begins: hypotheses, then a screen if several compete, or straight to confirm. */
+static struct action begin_round(const struct facts *f, int round)
+{
+	const struct hypothesis_row *first = NULL;
+	size_t n;
+
+	if (!round_has_hypotheses(f, round))
+		return (struct action){.kind = ACT_HYPOTHESES, .round = round};
+	n = proposed(f, round, &first);
+	if (n == 0)
+		return wind_up(f);
+	if (n == 1)
+		return (struct action){.kind = ACT_PLAN_CONFIRM, .round = round, .hypothesis = first->id};
+	return (struct action){.kind = ACT_PLAN_SCREEN, .round = round};
+}
+
+static struct action next_candidate(const struct facts *f, const struct recipe *r, int round,
+				    const int64_t *ranking, size_t n)
+{
+	if (n == 0 || confirm_stages_used(f) >= r->rounds)
+		return wind_up(f);
+	return (struct action){.kind = ACT_PLAN_CONFIRM, .round = round, .hypothesis = ranking[0]};
+}
+
+struct action campaign_next(const struct facts *f, const struct recipe *r, const int64_t *ranking, size_t n)
+{
+	const struct stage_row *last;
+
+	if (f->n_stages == 0)
+		return (struct action){.kind = f->over_budget ? ACT_STOP : ACT_PLAN_AA};
+	last = &f->stages[f->n_stages - 1];
+	if (f->over_budget && f->in_flight == 0)
+		return (struct action){.kind = ACT_STOP};
+	if (last->open)
+		return (struct action){.kind = ACT_STAGE};
+	switch (last->kind) {
+	case STAGE_AA:
+		return begin_round(f, 1);
+	case STAGE_SCREEN:
+		return next_candidate(f, r, last->round, ranking, n);
+	case STAGE_CONFIRM:
+		if (!accepted(facts_verdict(f, last->hypothesis)))
+			return next_candidate(f, r, last->round, ranking, n);
+		if (confirm_stages_used(f) >= r->rounds)
+			return wind_up(f);
+		return begin_round(f, last->round + 1);
+	case STAGE_FINAL:
+		return (struct action){.kind = r->soak_trials > 0 ? ACT_PLAN_SOAK : ACT_FINISH};
+	case STAGE_VERIFY:
+	case STAGE_ABLATE:
+	case STAGE_SOAK:
+	case STAGE_CANARY:
+		break;
+	}
+	return (struct action){.kind = ACT_FINISH};
+}

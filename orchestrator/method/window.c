@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/method/window.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiments/stats.h"
+#include "orchestrator/base/mem.h"
+
+enum {
+	/* Metrics x label sets of one trial: nccl-tests with 40 sizes gives 400, a node with 200 disks 2,000. */
+	WINDOW_MAX_SERIES = 8192,
+	/* Values of a trial: a day of steps at 100 ms. More is cut, and said. */
+	WINDOW_MAX_VALUES = 4 << 20,
+	WINDOW_MAX_FACTS = 2000,
+	LABELS_MAX = 512,
+};
+
+struct series {
+	char *metric, *labels;
+	double *v;
+	int64_t *step;
+	size_t n, cap, cap_step;
+	const char *missing; /* static text of the first nan or inf */
+	int64_t missing_step;
+};
+
+struct window {
+	int64_t warmup, steps, from_us, to_us;
+	int64_t *order; /* distinct steps as they appeared */
+	size_t n_order, cap_order;
+	struct series *series;
+	size_t n_series, cap_series, total;
+	struct window_fact *facts;
+	size_t n_facts, cap_facts;
+};
+
+struct window *window_new(int64_t warmup, int64_t steps)
+{
+	struct window *w = xcalloc(1, sizeof *w);
+
+	w->warmup = warmup;
+	w->steps = steps;
+	return w;
+}
+
+void window_free(struct window *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->n_series; i++) {
+		free(w->series[i].metric);
+		free(w->series[i].labels);
+		free(w->series[i].v);
+		free(w->series[i].step);
+	}
+	for (size_t i = 0; i < w->n_facts; i++) {
+		free(w->facts[i].key);
+		free(w->facts[i].text);
+	}
+	free(w->series);
+	free(w->facts);
+	free(w->order);
+	free(w);
+}
+
+void window_bounds(struct window *w, int64_t from_us, int64_t to_us)
+{
+	w->from_us = from_us;
+	w->to_us = to_us;
+}
+
+size_t window_steps(const struct window *w)
+{
+	return w->n_order;
+}
+
+/* Index of a step in order of appearance. Steps come almost always in order, and the lines of one
+ * step together: the newest few are looked at first. */
+static int64_t step_ordinal(struct window *w, int64_t step)
+{
+	for (size_t i = w->n_order; i-- > 0;)
+		if (w->order[i] == step)
+			return (int64_t)i;
+		else if (w->order[i] < step && i + 1 == w->n_order)
+			break;
+	w->order = xgrow(w->order, w->n_order, &w->cap_order, sizeof *w->order);
+	w->order[w->n_order] = step;
+	return (int64_t)w->n_order++;
+}
+
+static bool inside(struct window *w, const struct probe_value *v)
+{
+	if (v->step >= 0) {
+		int64_t i = step_ordinal(w, v->step);
+
+		return i >= w->warmup && (w->steps == 0 || i < w->warmup + w->steps);
+	}
+	if (v->t_us >= 0 && w->to_us > 0)
+		return v->t_us >= w->from_us && v->t_us <= w->to_us;
+	return true;
+}
+
+static void labels_text(const struct probe_value *v, char out[LABELS_MAX])
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < v->n_labels && at < LABELS_MAX; i++) {
+		int n = snprintf(out + at, LABELS_MAX - at, "%s%s=%s", i ? "," : "", v->labels[i].key,
+				 v->labels[i].value ? v->labels[i].value : "");
+
+		if (n < 0)
+			return;
+		at += (size_t)n;
+	}
+}
+
+static struct series *series_of(struct window *w, const char *metric, const char *labels)
+{
+	struct series *s;
+
+	for (size_t i = 0; i < w->n_series; i++)
+		if (strcmp(w->series[i].metric, metric) == 0 && strcmp(w->series[i].labels, labels) == 0)
+			return &w->series[i];
+	if (w->n_series == WINDOW_MAX_SERIES)
+		return NULL;
+	w->series = xgrow(w->series, w->n_series, &w->cap_series, sizeof *w->series);
+	s = &w->series[w->n_series++];
+	s->metric = xstrdup(metric);
+	s->labels = xstrdup(labels);
+	return s;
+}
+
+/* Every rank may print the same step: the first is kept (rank 0 prints first, or alone). */
+static bool seen(const struct series *s, int64_t step)
+{
+	return step >= 0 && s->n > 0 && s->step[s->n - 1] == step;
+}
+
+static void take_value(void *ctx, const struct probe_value *v)
+{
+	struct window *w = ctx;
+	char labels[LABELS_MAX];
+	struct series *s;
+
+	if (!inside(w, v) || w->total == WINDOW_MAX_VALUES)
+		return;
+	labels_text(v, labels);
+	s = series_of(w, v->metric, labels);
+	if (!s)
+		return;
+	if (v->missing) {
+		if (!s->missing && strstr(v->missing, "nan")) {
+			s->missing = "nan";
+			s->missing_step = v->step;
+		} else if (!s->missing && strstr(v->missing, "inf")) {
+			s->missing = "inf";
+			s->missing_step = v->step;
+		}
+		return;
+	}
+	if (seen(s, v->step))
+		return;
+	s->v = xgrow(s->v, s->n, &s->cap, sizeof *s->v);
+	s->step = xgrow(s->step, s->n, &s->cap_step, sizeof *s->step);
+	s->v[s->n] = v->value;
+	s->step[s->n++] = v->step;
+	w->total++;
+}
+
+static void take_fact(void *ctx, const struct probe_fact *f)
+{
+	struct window *w = ctx;
+	struct window_fact *out;
+
+	if (w->n_facts == WINDOW_MAX_FACTS)
+		return;
+	w->facts = xgrow(w->facts, w->n_facts, &w->cap_facts, sizeof *w->facts);
+	out = &w->facts[w->n_facts++];
+	out->key = xstrdup(f->key);
+	out->text = xstrdup(f->text);
+	out->rank = f->rank;
+}
+
+struct probe_sink window_sink(struct window *w)
+{
+	return (struct probe_sink){.value = take_value, .fact = take_fact, .ctx = w};
+}
+
+const struct window_fact *window_facts(const struct window *w, size_t *n)
+{
+	*n = w->n_facts;
+	return w->facts;
+}
+
+const char *window_nonfinite(const struct window *w, const char *metric, int64_t *step)
+{
+	for (size_t i = 0; i < w->n_series; i++)
+		if (w->series[i].missing && strcmp(w->series[i].metric, metric) == 0) {
+			*step = w->series[i].missing_step;
+			return w->series[i].missing;
+		}
+	return NULL;
+}
+
+static const struct series *find(const struct window *w, const char *metric)
+{
+	for (size_t i = 0; i < w->n_series; i++)
+		if (w->series[i].n && !*w->series[i].labels && strcmp(w->series[i].metric, metric) == 0)
+			return &w->series[i];
+	return NULL;
+}
+
+/* A rate over a window is work over time, not the mean of rates: weight by the time of each step. */
+static double rate_mean(const struct series *rate, const struct series *time)
+{
+	double work = 0, total = 0;
+
+	if (!time || time->n != rate->n)
+		return stats_mean(rate->v, rate->n);
+	for (size_t i = 0; i < rate->n; i++) {
+		work += rate->v[i] * time->v[i];
+		total += time->v[i];
+	}
+	return total > 0 ? work / total : NAN;
+}
+
+static void emit_series(const struct window *w, const struct series *s, struct trial_result *t)
+{
+	bool rate = strncmp(s->metric, "throughput_", 11) == 0 && !*s->labels;
+	double mean = rate ? rate_mean(s, find(w, "step_time_ms")) : stats_mean(s->v, s->n);
+
+	trial_result_metric(t, s->metric, "mean", s->labels, mean);
+	trial_result_metric(t, s->metric, "n", s->labels, (double)s->n);
+	if (s->n == 1)
+		return;
+	trial_result_metric(t, s->metric, "median", s->labels, stats_median(s->v, s->n));
+	trial_result_metric(t, s->metric, "p95", s->labels, stats_quantile(s->v, s->n, 0.95));
+	trial_result_metric(t, s->metric, "p99", s->labels, stats_quantile(s->v, s->n, 0.99));
+	trial_result_metric(t, s->metric, "min", s->labels, stats_quantile(s->v, s->n, 0));
+	trial_result_metric(t, s->metric, "max", s->labels, stats_quantile(s->v, s->n, 1));
+}
+
+/* The last value of a curve is noisy: "last" is the mean of its last tenth, at least one value. */
+static void emit_last(const struct series *s, struct trial_result *t)
+{
+	size_t k = s->n / 10 ? s->n / 10 : 1;
+
+	trial_result_metric(t, s->metric, "last", s->labels, stats_mean(s->v + s->n - k, k));
+}
+
+static void emit_derived(const struct window *w, struct trial_result *t)
+{
+	const struct series *step = find(w, "step_time_ms"), *wait = find(w, "data_wait_ms");
+	double mean = step ? stats_mean(step->v, step->n) : NAN;
+
+	if (!(mean > 0))
+		return;
+	if (!find(w, "throughput_steps_per_s"))
+		trial_result_metric(t, "throughput_steps_per_s", "mean", "", 1000 / mean);
+	if (wait && !find(w, "data_wait_ratio"))
+		trial_result_metric(t, "data_wait_ratio", "mean", "",
+				    fmin(1, stats_mean(wait->v, wait->n) / mean));
+}
+
+void window_emit(struct window *w, struct trial_result *t)
+{
+	for (size_t i = 0; i < w->n_series; i++)
+		if (w->series[i].n) {
+			emit_series(w, &w->series[i], t);
+			emit_last(&w->series[i], t);
+		}
+	emit_derived(w, t);
+}

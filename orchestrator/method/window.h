@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The measured window of a trial: what probes emit goes in, statistics over the window come out.
+ * Steps are counted in the order in which they first appear (a script may start at 0, 1 or 1000):
+ * the first `warmup` are left out, the next `steps` are kept (0: all the rest). Values without a
+ * step but with a time are kept inside [from_us, to_us]; values with neither always.
+ */
+#ifndef FETTLE_METHOD_WINDOW_H
+#define FETTLE_METHOD_WINDOW_H
+
+#include "experiments/model.h"
+#include "probes/probe.h"
+
+struct window;
+
+struct window *window_new(int64_t warmup, int64_t steps);
+void window_free(struct window *w);
+/* For values that carry a time and no step. 0, 0: no bound. */
+void window_bounds(struct window *w, int64_t from_us, int64_t to_us);
+/* A sink whose ctx is w: value() collects; fact() stores facts. */
+struct probe_sink window_sink(struct window *w);
+/* Write mean, median, p95, p99, min, max, last and n of every series into t, and derived metrics:
+ * data_wait_ratio and throughput_steps_per_s where their parts are there. */
+void window_emit(struct window *w, struct trial_result *t);
+/* The first value of `metric` that was nan or inf inside the window: its step, or -1; NULL reason when none. */
+const char *window_nonfinite(const struct window *w, const char *metric, int64_t *step);
+size_t window_steps(const struct window *w);
+
+struct window_fact {
+	char *key, *text;
+	int rank;
+};
+const struct window_fact *window_facts(const struct window *w, size_t *n);
+
+#endif

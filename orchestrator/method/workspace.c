@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/method/workspace.h"
+
+#include <stdlib.h>
+
+#include "experiments/query.h"
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/mem.h"
+
+const char *workspace_default(const char *given)
+{
+	const char *env = getenv("FETTLE_WORKSPACE");
+
+	if (given && *given)
+		return given;
+	return env && *env ? env : "fettle-workspace";
+}
+
+void workspace_close(struct workspace *w)
+{
+	if (!w)
+		return;
+	db_close(w->db);
+	free(w->root);
+	free(w->blocks_root);
+	free(w);
+}
+
+static int make_directories(const char *dir, struct err *e)
+{
+	_cleanup_free_ char *blocks = fs_join(dir, "blocks");
+	int rc = fs_mkdirs(dir, 0700, e);
+
+	return rc < 0 ? rc : fs_mkdirs(blocks, 0700, e);
+}
+
+int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock, struct workspace **out,
+		   struct err *e)
+{
+	_cleanup_free_ char *path = NULL;
+	struct workspace *w;
+	int rc;
+
+	if (mode == DB_CREATE && (rc = make_directories(dir, e)) < 0)
+		return rc;
+	w = xcalloc(1, sizeof *w);
+	w->clock = clock;
+	if (!fs_exists(dir)) {
+		rc = err_set(e, ERR_NOT_FOUND,
+			     "%s: no workspace here; `fettle run RECIPE` makes one, --workspace DIR or "
+			     "$FETTLE_WORKSPACE names another",
+			     dir);
+		goto fail;
+	}
+	w->root = fs_absolute(dir, e);
+	if (!w->root) {
+		rc = -ERR_IO;
+		goto fail;
+	}
+	w->blocks_root = fs_join(w->root, "blocks");
+	path = fs_join(w->root, "fettle.db");
+	rc = db_open(path, mode, clock, &w->db, e);
+	if (rc == 0 && mode != DB_READ)
+		rc = query_workspace_uuid(w->db, clock, w->uuid, e);
+	if (rc < 0)
+		goto fail;
+	*out = w;
+	return 0;
+fail:
+	workspace_close(w);
+	return rc;
+}
