@@ -253,16 +253,74 @@ demo: ## dependencies, build, and a real tuning campaign on this machine
 deps: ## install what build, tests and lint need
 	@sh tests/lint/deps.sh install build test slurm lint
 
+# --- install --------------------------------------------------------------------------------------
+# Needs no root with PREFIX=$HOME/x. An installed tree may be moved: the program looks beside itself.
+RECIPES     = $(sort $(shell find recipes -type f ! -name '*.pyc'))
+install: programs ## install under PREFIX (DESTDIR is honoured)
+	@$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)
+	$(Q)$(INSTALL) -m 755 $(B)/fettle $(DESTDIR)$(BINDIR)/fettle
+	$(Q)for p in $(filter-out fettle,$(notdir $(PROGRAMS))); do \
+		$(INSTALL) -m 755 $(B)/$$p $(DESTDIR)$(LIBEXECDIR)/$$p || exit 1; done
+	$(Q)for f in $(RECIPES); do \
+		case $$f in *.sh|*.py) m=755;; *) m=644;; esac; \
+		$(INSTALL) -D -m $$m $$f $(DESTDIR)$(DATADIR)/$$f || exit 1; done
+	$(Q)for f in $(MAN_FILES); do \
+		$(INSTALL) -D -m 644 $$f $(DESTDIR)$(MANDIR)/man$${f##*.}/$${f##*/} || exit 1; done
+	@echo 'installed: $(DESTDIR)$(BINDIR)/fettle'
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(BINDIR)/fettle $(foreach f,$(MAN_FILES),$(DESTDIR)$(MANDIR)/man$(lastword $(subst ., ,$(f)))/$(notdir $(f)))
+	rm -rf $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)
+# The same bytes from the same commit: git orders and dates the archive, gzip -n adds no time.
+dist: ## source archive of HEAD: build/fettle-VERSION.tar.gz
+	@mkdir -p $(BUILD)/dist && echo '$(VERSION)' > $(BUILD)/dist/VERSION
+	@git archive --format=tar --prefix=fettle-$(VERSION)/ --add-file=$(BUILD)/dist/VERSION \
+		-o $(BUILD)/dist/source.tar HEAD
+	@gzip -9nc $(BUILD)/dist/source.tar > $(BUILD)/fettle-$(VERSION).tar.gz && rm $(BUILD)/dist/source.tar
+	@echo $(BUILD)/fettle-$(VERSION).tar.gz
+
 # --- lint -----------------------------------------------------------------------------------------
-lint: check-layers ## every check that needs no compile
-check-layers: ## who includes whom
-	@sh tests/lint/layers.sh tests/lint/layers.txt $(ALL_SRC) $(HEADERS)
+# Looked up when asked for: fixtures, golden files and corpora are data, as they came.
+texts       = $(sort $(shell find Makefile .ci orchestrator experiments probes recipes tests \
+              \( -path tests/fixtures -o -path tests/golden -o -path tests/fuzz/corpus \) -prune -o \
+              -type f \( $(foreach n,$(1),-name '$(n)' -o) -false \) -print 2>/dev/null))
+C_FILES     = $(call texts,*.c *.h)
+SH_FILES    = $(wildcard .ci/run) $(call texts,*.sh *.bash *.bats)
+LUA_FILES   = $(call texts,*.lua)
+MAN_FILES   = $(call texts,*.[1-9])
+CODE_FILES  = $(C_FILES) $(SH_FILES) $(LUA_FILES) $(call texts,*.py *.sql *.def)
+LINTS      := layers format banned length spdx whitespace lua sh man
+
+lint: $(LINTS:%=check-%) ## every check that needs no compile (each is a target of its own: check-NAME)
+$(LINTS:%=check-%): lint-deps
+lint-deps:
+	@sh tests/lint/deps.sh check lint
+check-layers:
+	@sh tests/lint/layers.sh tests/lint/layers.txt $(C_FILES)
+check-format:
+	@sh tests/lint/format.sh $(C_FILES)
+check-banned:
+	@sh tests/lint/banned.sh tests/lint/banned.txt $(C_FILES)
+check-length:
+	@sh tests/lint/length.sh $(CODE_FILES)
+check-spdx:
+	@sh tests/lint/spdx.sh $(CODE_FILES) Makefile
+check-whitespace:
+	@sh tests/lint/whitespace.sh $(CODE_FILES) $(MAN_FILES) Makefile $(call texts,*.md *.txt)
+check-lua:
+	@$(if $(LUA_FILES),luacheck -q --no-color $(LUA_FILES))
+check-sh:
+	@shellcheck -x $(SH_FILES)
+check-man:
+	@for f in $(MAN_FILES); do mandoc -T lint -W warning $$f || exit 1; done
+format: ## let clang-format-14 lay out every C source
+	@clang-format-14 -i $(C_FILES)
 
 clean: ## remove every build product
 	rm -rf $(BUILD) compile_commands.json
 help: ## this list
 	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
-.PHONY: all programs no-slurm links workloads test test-build test-run check-unit check-cli check-faults check-slurm asan valgrind \
-	coverage fuzz fuzz-run bench demo deps lint check-layers clean help FORCE
+.PHONY: all programs no-slurm links workloads test test-build test-run check-unit check-cli check-faults check-slurm \
+	asan valgrind coverage fuzz fuzz-run bench demo deps install uninstall dist \
+	lint lint-deps $(LINTS:%=check-%) format clean help FORCE
 .SECONDARY:
 -include $(patsubst %.c,$(B)/%.d,$(ALL_SRC)) $(GEN_SRC:.c=.d)

@@ -20,14 +20,16 @@ static void print_help(FILE *to)
 	fputs("usage: fettle [-v] COMMAND [ARGUMENT...]\n"
 	      "       fettle --help | --version\n"
 	      "\n"
-	      "fettle measures a training job, finds what limits it, tries one change at a time and\n"
+	      "fettle measures a training job, finds what limits it, tries one change at a time "
+	      "and\n"
 	      "keeps what is proved to help.\n"
 	      "\n"
 	      "commands:\n",
 	      to);
 	for (const struct cmd *const *c = cmd_table; *c; c++)
 		fprintf(to, "  %-12s %s\n", (*c)->name, (*c)->summary);
-	fputs("\n`fettle COMMAND --help` explains a command. -v: say more on stderr (-vv: much more).\n"
+	fputs("\n`fettle COMMAND --help` explains a command. -v: say more on stderr (-vv: much "
+	      "more).\n"
 	      "\n"
 	      "exit status: 0 done, 1 measured and negative, 2 usage or bad recipe,\n"
 	      "             3 temporary (go on later), 4 permanent\n",
@@ -105,7 +107,8 @@ static int command_line(int argc, char **argv)
 		return 0;
 	}
 	if (argv[i][0] == '-') {
-		fprintf(stderr, "fettle: error: unknown option `%s`\nTry `fettle --help`.\n", argv[i]);
+		fprintf(stderr, "fettle: error: unknown option `%s`\nTry `fettle --help`.\n",
+			argv[i]);
 		return EXIT_USAGE;
 	}
 	return dispatch(argc - i, argv + i);
@@ -121,7 +124,8 @@ int main(int argc, char **argv)
 	/* A full disk under a redirected report must not look like success. */
 	if (fflush(stdout) || ferror(stdout)) {
 		if (errno != EPIPE)
-			fprintf(stderr, "fettle: error: cannot write the output: %s\n", strerror(errno));
+			fprintf(stderr, "fettle: error: cannot write the output: %s\n",
+				strerror(errno));
 		return status ? status : EXIT_PERMANENT;
 	}
 	return status;

@@ -37,7 +37,8 @@ mkdir -p "$TAPDIR"
 CMOCKA_MESSAGE_OUTPUT=TAP
 export TAPDIR CMOCKA_MESSAGE_OUTPUT
 
-together= alone=
+together=''
+alone=''
 for f in "$@"; do
 	case $f in
 	tests/slurm/* | tests/faults/*) alone="$alone $f" ;;

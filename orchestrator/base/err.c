@@ -49,7 +49,8 @@ int err_wrap(struct err *e, const char *fmt, ...)
 	va_end(ap);
 	memcpy(inner, e->text, sizeof inner);
 	inner[sizeof inner - 1] = '\0';
-	/* The cause matters more than where it was met: what does not fit is cut from its end only. */
+	/* The cause matters more than where it was met: what does not fit is cut from its end only.
+	 */
 	snprintf(e->text, sizeof e->text, "%s: %.*s", outer,
 		 (int)(sizeof e->text - strlen(outer) - sizeof ": "), inner);
 	return e->code == ERR_OK ? -1 : -(int)e->code;

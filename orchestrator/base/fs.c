@@ -125,8 +125,8 @@ static int write_tmp(const char *tmp, const void *data, size_t n, mode_t mode)
 int fs_write_atomic(const char *path, const void *data, size_t n, mode_t mode, struct err *e)
 {
 	_cleanup_free_ char *dir = dir_of(path);
-	_cleanup_free_ char *tmp =
-		xasprintf("%s/.%s.tmp.%ld", dir, fs_basename(path), (long)getpid());
+	_cleanup_free_ char *tmp = xasprintf("%s/.%s.tmp.%ld", dir, fs_basename(path),
+					     (long)getpid());
 	int saved;
 
 	if (write_tmp(tmp, data, n, mode) || rename(tmp, path)) {

@@ -18,14 +18,18 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
 int fs_write_atomic(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
 
 int fs_mkdirs(const char *path, mode_t mode, struct err *e); /* with parents; existing is fine */
-int fs_remove_tree(const char *path, struct err *e);         /* absent is fine; never follows links */
+/* absent is fine; never follows links */
+int fs_remove_tree(const char *path, struct err *e);
 bool fs_exists(const char *path);
-char *fs_join(const char *dir, const char *name);            /* heap; an absolute name stays itself */
-char *fs_absolute(const char *path, struct err *e);          /* heap; realpath of an existing path */
-const char *fs_basename(const char *path);                   /* borrowed part of path */
-int64_t fs_size(const char *path);                           /* -1 when absent */
+/* heap; an absolute name stays itself */
+char *fs_join(const char *dir, const char *name);
+/* heap; realpath of an existing path */
+char *fs_absolute(const char *path, struct err *e);
+const char *fs_basename(const char *path); /* borrowed part of path */
+int64_t fs_size(const char *path);         /* -1 when absent */
 
-/* True on NFS, Lustre, GPFS, CIFS, FUSE, BeeGFS and the like (statfs): SQLite's WAL is not safe there. */
+/* True on NFS, Lustre, GPFS, CIFS, FUSE, BeeGFS and the like (statfs): SQLite's WAL is not safe
+ * there. */
 bool fs_is_network(const char *path);
 
 /* XXH3-128 as 32 hex digits. An identity, not a security hash. */

@@ -63,7 +63,8 @@ int json_parse(const char *name, const char *text, size_t n, struct json **out, 
 	if (!c)
 		return error_at(name, text, at,
 				at + 1 < end ? "not valid JSON from here on"
-					     : "the JSON text ends too early, or wrongly", e);
+					     : "the JSON text ends too early, or wrongly",
+				e);
 	at = skip_blanks(at, end);
 	if (at < end) {
 		cJSON_Delete(c);
@@ -148,7 +149,8 @@ const struct json *json_path(const struct json *j, const char *dotted)
 
 size_t json_len(const struct json *array_or_object)
 {
-	return is_container(array_or_object) ? (size_t)cJSON_GetArraySize(node(array_or_object)) : 0;
+	return is_container(array_or_object) ? (size_t)cJSON_GetArraySize(node(array_or_object))
+					     : 0;
 }
 
 const struct json *json_at(const struct json *array_or_object, size_t i)
@@ -271,10 +273,20 @@ void json_add_number(struct json *array, double value)
 /* Not cJSON's: it drops the last bits of a double, writes 1764422504000000 as 1.764422504e+15 and
  * passes bytes on that are no UTF-8 (a line of a user's log may hold any). */
 
+/* Bytes of the sequence that starts with this byte, or 0 if none does. */
+static size_t utf8_announced(unsigned char first)
+{
+	if (first < 0x80)
+		return 1;
+	if (first < 0xC2 || first > 0xF4)
+		return 0;
+	return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+}
+
 /* Length of the UTF-8 sequence at s (RFC 3629: no overlong form, no surrogate), or 0. */
 static size_t utf8_len(const unsigned char *s)
 {
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
+	size_t n = utf8_announced(s[0]);
 
 	for (size_t i = 1; i < n; i++)
 		if ((s[i] & 0xC0) != 0x80)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * JSON, in front of cJSON (json.c is the only file that includes it). A `struct json` is a tree with
- * one owner: the root; everything got from it is borrowed and lives as long as the root. Values
- * never travel further than the module that parsed them: they are copied into plain structs.
+ * JSON, in front of cJSON (json.c is the only file that includes it). A `struct json` is a tree
+ * with one owner: the root; everything got from it is borrowed and lives as long as the root.
+ * Values never travel further than the module that parsed them: they are copied into plain structs.
  */
 #ifndef FETTLE_BASE_JSON_H
 #define FETTLE_BASE_JSON_H
@@ -17,18 +17,22 @@
 struct json;
 enum json_type { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 
-/* Parse exactly one value; anything but blanks after it is an error. The error names `name`, line and column. */
+/* Parse exactly one value; anything but blanks after it is an error. The error names `name`, line
+ * and column. */
 int json_parse(const char *name, const char *text, size_t n, struct json **out, struct err *e);
 int json_read_file(const char *path, size_t max, struct json **out, struct err *e);
 void json_free(struct json *j); /* NULL is fine; only for roots */
 void json_freep(struct json **j);
 
 enum json_type json_type(const struct json *j);
-const struct json *json_get(const struct json *object, const char *key); /* NULL if absent; case-sensitive */
-const struct json *json_path(const struct json *j, const char *dotted);  /* "a.b.c" through objects */
+/* NULL if absent; case-sensitive */
+const struct json *json_get(const struct json *object, const char *key);
+/* "a.b.c" through objects */
+const struct json *json_path(const struct json *j, const char *dotted);
 size_t json_len(const struct json *array_or_object);
 const struct json *json_at(const struct json *array_or_object, size_t i);
-/* Walking a long array or object: json_at(i) costs i steps. `for (c = json_first(a); c; c = json_next(c))` */
+/* Walking a long array or object, where json_at(i) would cost i steps:
+ * `for (c = json_first(a); c; c = json_next(c))` */
 const struct json *json_first(const struct json *array_or_object);
 const struct json *json_next(const struct json *member); /* NULL at the end; only for members */
 const char *json_key(const struct json *member); /* name of a member of an object; NULL otherwise */
@@ -44,7 +48,8 @@ struct json *json_object(void);
 struct json *json_array(void);
 void json_set(struct json *object, const char *key, struct json *value);
 void json_set_text(struct json *object, const char *key, const char *value); /* NULL gives null */
-void json_set_number(struct json *object, const char *key, double value);    /* NaN and inf give null */
+/* NaN and inf give null */
+void json_set_number(struct json *object, const char *key, double value);
 void json_set_i64(struct json *object, const char *key, int64_t value);
 void json_set_bool(struct json *object, const char *key, bool value);
 void json_add(struct json *array, struct json *value);
@@ -54,6 +59,7 @@ struct json *json_new_text(const char *s);
 struct json *json_new_number(double v);
 struct json *json_copy(const struct json *j);
 
-char *json_print(const struct json *j, bool pretty); /* heap; pretty is indented by a tab, with no last newline */
+/* heap; pretty is indented by a tab, with no last newline */
+char *json_print(const struct json *j, bool pretty);
 
 #endif

@@ -11,7 +11,7 @@
 void *xmalloc(size_t n);
 void *xcalloc(size_t n, size_t size); /* zeroed; aborts on overflow of n * size */
 void *xrealloc(void *p, size_t n, size_t size);
-char *xstrdup(const char *s);                /* NULL gives NULL */
+char *xstrdup(const char *s); /* NULL gives NULL */
 char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -21,10 +21,15 @@ void *xgrow(void *array, size_t n, size_t *cap, size_t size);
 /* _cleanup_free_ char *s = ...; frees s at the end of the scope. */
 void mem_freep(void *pp);
 #define _cleanup_free_ __attribute__((cleanup(mem_freep)))
-#define _cleanup_(f) __attribute__((cleanup(f)))
+#define _cleanup_(f)   __attribute__((cleanup(f)))
 
 /* Move ownership out: `return TAKE(p);` leaves p NULL, so that its cleanup does nothing. */
-#define TAKE(p) ({ __typeof__(p) take_ = (p); (p) = NULL; take_; })
+#define TAKE(p)                            \
+	({                                 \
+		__typeof__(p) take_ = (p); \
+		(p) = NULL;                \
+		take_;                     \
+	})
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 

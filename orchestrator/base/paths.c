@@ -22,8 +22,8 @@ static char *program_dir(void)
 	return xstrndup(path, (size_t)(fs_basename(path) - path));
 }
 
-/* The source folder that the build tree `dir` belongs to, or NULL if dir is no build tree. A tree that
- * was moved together with its sources is found by its place, not by what was written down. */
+/* The source folder that the build tree `dir` belongs to, or NULL if dir is no build tree. A tree
+ * that was moved together with its sources is found by its place, not by what was written down. */
 static char *source_dir(const char *dir)
 {
 	static const char *const up[] = {"..", "../.."};

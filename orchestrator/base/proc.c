@@ -26,9 +26,10 @@
 #endif
 
 enum {
-	STAT_MAX = 4096,            /* /proc/PID/stat is one line of about 300 bytes */
-	PROC_FILE_MAX = 4 << 20,    /* argv and environ: the kernel's own bound is 1/4 of the stack */
-	POLL_FALLBACK_MS = 20,      /* without pidfd (RHEL 8) a child is looked at this often */
+	STAT_MAX = 4096, /* /proc/PID/stat is one line of about 300 bytes */
+	/* argv and environ: the kernel's own bound is 1/4 of the stack */
+	PROC_FILE_MAX = 4 << 20,
+	POLL_FALLBACK_MS = 20, /* without pidfd (RHEL 8) a child is looked at this often */
 	CHUNK_BYTES = 65536,
 	US_PER_MS = 1000,
 };
@@ -288,7 +289,8 @@ static int open_pidfd(pid_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0U);
 }
 
-/* Milliseconds for poll(2) until the deadline (< 0: none), rounded up, and capped to `cap` if >= 0. */
+/* Milliseconds for poll(2) until the deadline (< 0: none), rounded up, and capped to `cap` if >= 0.
+ */
 static int poll_ms(int64_t deadline_us, int cap)
 {
 	int64_t left_ms = cap >= 0 ? cap : INT32_MAX;
@@ -327,8 +329,8 @@ int proc_wait(const struct proc_id *id, int64_t timeout_us, int *status, struct 
 		if (rc != 0)
 			break;
 		if (deadline >= 0 && now_us() >= deadline) {
-			rc = err_set(e, ERR_TEMP, "process %ld still runs after %.1f s", (long)id->pid,
-				     (double)timeout_us / 1e6);
+			rc = err_set(e, ERR_TEMP, "process %ld still runs after %.1f s",
+				     (long)id->pid, (double)timeout_us / 1e6);
 			break;
 		}
 		poll(&p, p.fd >= 0 ? 1 : 0, poll_ms(deadline, p.fd >= 0 ? -1 : POLL_FALLBACK_MS));
@@ -342,8 +344,8 @@ int proc_wait(const struct proc_id *id, int64_t timeout_us, int *status, struct 
 
 struct capture {
 	struct proc_id id;
-	int pidfd;        /* -1: the kernel has none */
-	int fd[2];        /* read ends of stdout and stderr, -1 once they ended */
+	int pidfd; /* -1: the kernel has none */
+	int fd[2]; /* read ends of stdout and stderr, -1 once they ended */
 	struct buf *to[2];
 	size_t max;
 };
@@ -356,7 +358,8 @@ static bool has_exited(const struct proc_id *id)
 	       info.si_pid == id->pid;
 }
 
-/* Read what is there; keep up to max bytes of it, and drop the rest so that the child never blocks. */
+/* Read what is there; keep up to max bytes of it, and drop the rest so that the child never blocks.
+ */
 static void drain(struct capture *c, int i)
 {
 	char chunk[CHUNK_BYTES / 4];
@@ -447,8 +450,8 @@ int proc_capture(const struct proc_spawn *s, int64_t timeout_us, size_t max, str
 		if (capture_loop(&c, timeout_us < 0 ? -1 : now_us() + timeout_us)) {
 			kill(s->new_session ? -c.id.pid : c.id.pid, SIGKILL);
 			proc_wait(&c.id, -1, status, NULL);
-			rc = err_set(e, ERR_TEMP, "%s did not end within %.1f s and was killed", s->file,
-				     (double)timeout_us / 1e6);
+			rc = err_set(e, ERR_TEMP, "%s did not end within %.1f s and was killed",
+				     s->file, (double)timeout_us / 1e6);
 		} else {
 			rc = proc_wait(&c.id, -1, status, e);
 		}

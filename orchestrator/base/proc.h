@@ -19,24 +19,25 @@ struct proc_id {
 };
 
 struct proc_spawn {
-	const char *file;         /* looked up in PATH of `env` (or ours) if it holds no slash */
+	const char *file; /* looked up in PATH of `env` (or ours) if it holds no slash */
 	char *const *argv;
-	char *const *env;         /* NULL: inherit */
-	const char *workdir;      /* NULL: inherit */
-	int fd_in, fd_out, fd_err;/* -1: /dev/null */
-	bool new_session;         /* setsid */
-	bool die_with_parent;     /* PR_SET_PDEATHSIG SIGKILL */
+	char *const *env;          /* NULL: inherit */
+	const char *workdir;       /* NULL: inherit */
+	int fd_in, fd_out, fd_err; /* -1: /dev/null */
+	bool new_session;          /* setsid */
+	bool die_with_parent;      /* PR_SET_PDEATHSIG SIGKILL */
 };
 
 /* Start it. Failure of exec itself (no such file, not executable) is reported here as ERR_NOT_FOUND
  * or ERR_IO naming the file. Signal mask and dispositions of the child are the defaults. */
 int proc_spawn(const struct proc_spawn *s, struct proc_id *out, struct err *e);
 
-bool proc_alive(const struct proc_id *id);              /* same pid, same start time, not a zombie */
+/* same pid, same start time, not a zombie */
+bool proc_alive(const struct proc_id *id);
 int proc_start_ticks(pid_t pid, uint64_t *out, struct err *e);
-void proc_boot_id(char out[37]);                        /* "" when unknown */
+void proc_boot_id(char out[37]); /* "" when unknown */
 
-/* Wait for a child: 0 and *status (as waitpid), or -ERR_TEMP when timeout_us (< 0: none) is over. */
+/* Wait for a child: 0 and *status (as waitpid), or -ERR_TEMP after timeout_us (< 0: never). */
 int proc_wait(const struct proc_id *id, int64_t timeout_us, int *status, struct err *e);
 
 /* Run to the end and keep up to max bytes of its stdout (and of stderr in err_out, may be NULL).

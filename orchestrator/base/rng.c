@@ -37,7 +37,8 @@ double rng_uniform(struct rng *r)
 
 double rng_normal(struct rng *r)
 {
-	/* Box and Muller 1958; one of the pair is dropped so that there is no state but the counter. */
+	/* Box and Muller 1958; one of the pair is dropped so that there is no state but the
+	 * counter. */
 	double radius = sqrt(-2.0 * log(1.0 - rng_uniform(r)));
 
 	return radius * cos(2.0 * M_PI * rng_uniform(r));

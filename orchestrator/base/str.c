@@ -245,7 +245,8 @@ bool str_to_i64(const char *s, int64_t *out)
 
 bool str_to_double(const char *s, double *out)
 {
-	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc's own object: no allocation */
+	/* glibc's own object: no allocation */
+	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	char *end;
 	double v;
 

@@ -11,7 +11,8 @@
 struct cmd {
 	const char *name;    /* as typed: "run" */
 	const char *summary; /* one line for `fettle --help`, no full stop */
-	/* argv[0] is "fettle NAME"; returns the exit status of DESIGN 5 (see cmd_fail). Handles --help itself. */
+	/* argv[0] is "fettle NAME"; returns the exit status of DESIGN 5 (see cmd_fail). Handles
+	 * --help itself. */
 	int (*run)(int argc, char **argv);
 };
 

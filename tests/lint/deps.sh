@@ -30,6 +30,7 @@ cflags() {
 }
 
 # Some headers (cmocka.h, pcre2.h) want others, or a macro, before them.
+# shellcheck disable=SC2086 # flags is a list of words
 compiles() {
 	{
 		printf '#include <%s>\n' stdarg.h stddef.h stdint.h setjmp.h
@@ -58,7 +59,7 @@ missing() {
 	compiles $(rows | sed -n 's/^header \([^|]*\)|.*/\1/p') && all_headers=1 || all_headers=0
 	rows | while IFS='|' read -r what debian rhel; do
 		kind=${what%% *} name=${what#* }
-		[ "$kind" = header ] && [ $all_headers = 1 ] && continue
+		[ "$kind" = header ] && [ "$all_headers" = 1 ] && continue
 		have "$kind" "$name" || echo "$name|$debian|$rhel"
 	done
 }

@@ -21,16 +21,16 @@
 #include "orchestrator/base/mem.h"
 
 /* The call, which sets the local `struct err e`, succeeds; if not, its sentence is shown. */
-#define assert_ok(call)                                                                            \
-	do {                                                                                       \
-		if ((call) != 0)                                                                   \
-			fail_msg("%s: %s", #call, e.text);                                         \
+#define assert_ok(call)                                    \
+	do {                                               \
+		if ((call) != 0)                           \
+			fail_msg("%s: %s", #call, e.text); \
 	} while (0)
 
-#define assert_contains(text, part)                                                                \
-	do {                                                                                       \
-		if (!strstr((text), (part)))                                                       \
-			fail_msg("\"%s\" does not contain \"%s\"", (text), (part));                \
+#define assert_contains(text, part)                                                 \
+	do {                                                                        \
+		if (!strstr((text), (part)))                                        \
+			fail_msg("\"%s\" does not contain \"%s\"", (text), (part)); \
 	} while (0)
 
 /* A new directory under TMPDIR or /tmp; heap. */

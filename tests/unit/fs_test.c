@@ -95,7 +95,9 @@ static int write_under_limit(const char *path)
 
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &limit);
-	return fs_write_atomic(path, big, sizeof big, 0600, &e) == -ERR_IO && strstr(e.text, path) ? 0 : 1;
+	return fs_write_atomic(path, big, sizeof big, 0600, &e) == -ERR_IO && strstr(e.text, path)
+		       ? 0
+		       : 1;
 }
 
 static void expect_old_file_only(const char *dir, const char *path)
@@ -220,7 +222,8 @@ static void remove_tree_has_a_floor(void **state)
 
 static void names(void **state)
 {
-	static const char *const joins[][3] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"a", "/b", "/b"}, {"", "b", "b"}};
+	static const char *const joins[][3] = {
+		{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"a", "/b", "/b"}, {"", "b", "b"}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(joins); i++) {
@@ -262,7 +265,8 @@ static void size_and_kind_of_file_system(void **state)
 	assert_false(fs_is_network("no-such-file-here"));
 }
 
-/* Published values of XXH3-128 (xxhsum -H2): an identity must not depend on the library's version. */
+/* Published values of XXH3-128 (xxhsum -H2): an identity must not depend on the library's version.
+ */
 static void hashes_are_pinned(void **state)
 {
 	_cleanup_scratch_ char *dir = scratch_new();

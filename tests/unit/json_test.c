@@ -18,8 +18,8 @@ static struct json *parse(const char *text)
 
 static void reading_a_tree(void **state)
 {
-	_cleanup_json_ struct json *j =
-		parse(" {\"a\":{\"b\":{\"c\":[1,2.5,\"x\",true,null]}},\"A\":-3,\"e\":\"\\u00e9\"} \n");
+	_cleanup_json_ struct json *j = parse(
+		" {\"a\":{\"b\":{\"c\":[1,2.5,\"x\",true,null]}},\"A\":-3,\"e\":\"\\u00e9\"} \n");
 	const struct json *v = json_path(j, "a.b.c");
 
 	(void)state;
@@ -94,7 +94,8 @@ static void errors_say_line_and_column(void **state)
 		struct json *j = NULL;
 		struct err e = {0};
 
-		assert_int_equal(json_parse("conf", bad[i].text, strlen(bad[i].text), &j, &e), -ERR_PARSE);
+		assert_int_equal(json_parse("conf", bad[i].text, strlen(bad[i].text), &j, &e),
+				 -ERR_PARSE);
 		assert_contains(e.text, bad[i].where);
 		assert_null(j);
 	}
@@ -166,9 +167,10 @@ static void printing(void **state)
 	_cleanup_free_ char *flat = json_print(j, false);
 
 	(void)state;
-	assert_string_equal(flat, "{\"text\":\"a\\\"b\\\\\\n\\u0001\",\"none\":null,\"nan\":null,"
-				  "\"third\":0.3333333333333333,\"time\":1764422504000000,\"yes\":true,"
-				  "\"list\":[\"x\",-0.5,{}]}");
+	assert_string_equal(flat,
+			    "{\"text\":\"a\\\"b\\\\\\n\\u0001\",\"none\":null,\"nan\":null,"
+			    "\"third\":0.3333333333333333,\"time\":1764422504000000,\"yes\":true,"
+			    "\"list\":[\"x\",-0.5,{}]}");
 }
 
 static void pretty_printing_reads_back(void **state)
@@ -179,8 +181,9 @@ static void pretty_printing_reads_back(void **state)
 	_cleanup_free_ char *flat = json_print(again, false);
 
 	(void)state;
-	assert_string_equal(pretty, "{\n\t\"a\": [\n\t\t1,\n\t\t{}\n\t],\n\t\"b\": {\n\t\t\"c\": null\n\t},\n"
-				    "\t\"d\": []\n}");
+	assert_string_equal(
+		pretty, "{\n\t\"a\": [\n\t\t1,\n\t\t{}\n\t],\n\t\"b\": {\n\t\t\"c\": null\n\t},\n"
+			"\t\"d\": []\n}");
 	assert_string_equal(flat, "{\"a\":[1,{}],\"b\":{\"c\":null},\"d\":[]}");
 }
 
@@ -210,10 +213,10 @@ static void bytes_that_are_no_utf8_are_replaced(void **state)
 		{"\xC3\xA9", "\"\xC3\xA9\""},
 		{"\xE2\x82\xAC", "\"\xE2\x82\xAC\""},
 		{"\xF0\x9F\x98\x80", "\"\xF0\x9F\x98\x80\""},
-		{"\xC3", "\"\\ufffd\""},                          /* cut at the end */
-		{"\xC0\xAF", "\"\\ufffd\\ufffd\""},               /* overlong */
-		{"\xE0\x80\xAF", "\"\\ufffd\\ufffd\\ufffd\""},    /* overlong */
-		{"\xED\xA0\x80", "\"\\ufffd\\ufffd\\ufffd\""},    /* surrogate */
+		{"\xC3", "\"\\ufffd\""},                                  /* cut at the end */
+		{"\xC0\xAF", "\"\\ufffd\\ufffd\""},                       /* overlong */
+		{"\xE0\x80\xAF", "\"\\ufffd\\ufffd\\ufffd\""},            /* overlong */
+		{"\xED\xA0\x80", "\"\\ufffd\\ufffd\\ufffd\""},            /* surrogate */
 		{"\xF4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""}, /* past U+10FFFF */
 	};
 

@@ -9,7 +9,7 @@
 
 #include "orchestrator/base/proc.h"
 
-#define SECOND INT64_C(1000000)
+#define SECOND      INT64_C(1000000)
 #define LONG_ENOUGH (60 * SECOND) /* only a hanging machine reaches it */
 
 /* argv of `sh -c script`, static: one at a time. */
@@ -24,7 +24,8 @@ static char **sh(const char *script)
 
 static struct proc_spawn spawn_sh(const char *script)
 {
-	return (struct proc_spawn){.file = "sh", .argv = sh(script), .fd_in = -1, .fd_out = -1, .fd_err = -1};
+	return (struct proc_spawn){
+		.file = "sh", .argv = sh(script), .fd_in = -1, .fd_out = -1, .fd_err = -1};
 }
 
 static void capture_keeps_both_streams_and_the_status(void **state)
@@ -87,7 +88,8 @@ static void capture_does_not_wait_for_a_grandchild(void **state)
 	(void)state;
 	assert_ok(proc_capture(&s, LONG_ENOUGH, 1000, &out, NULL, &status, &e));
 	assert_true(str_to_i64(out.data, &grandchild));
-	assert_int_equal(kill((pid_t)grandchild, SIGKILL), 0); /* it held the pipe open all the while */
+	/* it held the pipe open all the while */
+	assert_int_equal(kill((pid_t)grandchild, SIGKILL), 0);
 	buf_free(&out);
 }
 
@@ -127,7 +129,8 @@ static void what_exec_refuses_is_named(void **state)
 	assert_int_equal(proc_spawn(&s, &id, &e), -ERR_IO);
 	assert_contains(e.text, "Permission denied");
 	assert_int_equal(chmod(path, 0700), 0);
-	assert_int_equal(proc_spawn(&s, &id, &e), -ERR_IO); /* no #! line: never handed to a shell */
+	/* no #! line: never handed to a shell */
+	assert_int_equal(proc_spawn(&s, &id, &e), -ERR_IO);
 	assert_contains(e.text, "Exec format error");
 	s.file = "sh";
 	s.workdir = "/no/such/dir";
@@ -174,7 +177,8 @@ static void signals_of_the_child_are_the_defaults(void **state)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	assert_int_equal(sscanf(out.data, "SigBlk: %llx SigIgn: %llx", &blocked, &ignored), 2);
 	assert_int_equal(blocked, 0);
-	/* 32 and 33 belong to libc, which does not let a program touch them: whoever started us may. */
+	/* 32 and 33 belong to libc, which does not let a program touch them: whoever started us
+	 * may. */
 	assert_int_equal(ignored & ~(3ULL << 31), 0);
 	buf_free(&out);
 }
@@ -231,7 +235,8 @@ static void dies_with_its_parent(void **state)
 	middle = fork();
 	if (middle == 0) {
 		s.die_with_parent = true;
-		if (proc_spawn(&s, &id, NULL) == 0 && write(fd[1], &id, sizeof id) == (ssize_t)sizeof id)
+		if (proc_spawn(&s, &id, NULL) == 0 &&
+		    write(fd[1], &id, sizeof id) == (ssize_t)sizeof id)
 			pause();
 		_exit(1);
 	}

@@ -27,7 +27,8 @@ static void derived_values_are_pinned(void **state)
 
 	(void)state;
 	assert_true(rng_uniform(&r) == 0.65519394871107783);
-	assert_true(fabs(rng_normal(&r) + 0.88231362013815839) < 1e-12); /* libm may differ in the last bit */
+	/* libm may differ in the last bit */
+	assert_true(fabs(rng_normal(&r) + 0.88231362013815839) < 1e-12);
 	r = rng_at(7, 1, 1, 1);
 	rng_shuffle(&r, v, ARRAY_LEN(v));
 	assert_memory_equal(v, expected, sizeof v);

@@ -105,8 +105,17 @@ static void comparing(void **state)
 
 static void integers_are_strict(void **state)
 {
-	static const char *const bad[] = {"", " ", "x", "1x", "1.0", "0x10", "1 2", "--1",
-					  "9223372036854775808", "-9223372036854775809", "1e3"};
+	static const char *const bad[] = {"",
+					  " ",
+					  "x",
+					  "1x",
+					  "1.0",
+					  "0x10",
+					  "1 2",
+					  "--1",
+					  "9223372036854775808",
+					  "-9223372036854775809",
+					  "1e3"};
 	int64_t v = 77;
 
 	(void)state;
@@ -123,8 +132,8 @@ static void integers_are_strict(void **state)
 
 static void expect_doubles(void)
 {
-	static const char *const bad[] = {"", ".", "1,5", "1.5x", "nan", "inf", "-infinity", "0x1p3", "1e999",
-					  "1 2", "1_000", "1.2.3"};
+	static const char *const bad[] = {"",          ".",     "1,5",   "1.5x", "nan",   "inf",
+					  "-infinity", "0x1p3", "1e999", "1 2",  "1_000", "1.2.3"};
 	double v = 77;
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
@@ -169,9 +178,15 @@ static void numbers_print_short_and_exact(void **state)
 /* A German locale of our own making, so that the test means something on any machine. */
 static void make_locale(const char *dir)
 {
-	char *argv[] = {(char[]){"localedef"}, (char[]){"-i"}, (char[]){"de_DE"}, (char[]){"-f"},
-			(char[]){"UTF-8"}, NULL, NULL};
-	struct proc_spawn s = {.file = "localedef", .argv = argv, .fd_in = -1, .fd_out = -1, .fd_err = -1};
+	char *argv[] = {(char[]){"localedef"},
+			(char[]){"-i"},
+			(char[]){"de_DE"},
+			(char[]){"-f"},
+			(char[]){"UTF-8"},
+			NULL,
+			NULL};
+	struct proc_spawn s = {
+		.file = "localedef", .argv = argv, .fd_in = -1, .fd_out = -1, .fd_err = -1};
 	_cleanup_free_ char *target = fs_join(dir, "de_DE.UTF-8");
 	struct buf out = {0};
 	struct err e = {0};

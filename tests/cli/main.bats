@@ -1,0 +1,62 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The program itself: help, version, unknown commands, exit statuses.
+# shellcheck disable=SC2016 # the backquotes of the messages are meant as they are
+
+@test "no argument prints the help on stderr, with status 2" {
+	run --separate-stderr "$FETTLE"
+	[ "$status" -eq 2 ]
+	[ -z "$output" ]
+	[[ $stderr == 'usage: fettle'* ]]
+}
+
+@test "--help, -h and help print it on stdout" {
+	for word in --help -h help; do
+		run --separate-stderr "$FETTLE" $word
+		[ "$status" -eq 0 ]
+		[[ $output == 'usage: fettle'* ]]
+		[[ $output == *'exit status:'* ]]
+		[ -z "$stderr" ]
+	done
+}
+
+@test "--help lists every command of orchestrator/cmd" {
+	run "$FETTLE" --help
+	for f in "$BATS_TEST_DIRNAME"/../../orchestrator/cmd/cmd_*.c; do
+		[ -e "$f" ] || continue
+		name=$(basename "$f" .c)
+		name=${name#cmd_}
+		[[ $output == *"  ${name//_/-} "* ]] || { echo "not listed: $name"; return 1; }
+	done
+}
+
+@test "--version prints one line" {
+	run "$FETTLE" --version
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 1 ]
+	[[ $output =~ ^fettle\ [0-9]+\.[0-9]+ ]]
+}
+
+@test "an unknown command or option: status 2, and what to do" {
+	run --separate-stderr "$FETTLE" no-such-command-at-all
+	[ "$status" -eq 2 ]
+	[ -z "$output" ]
+	[[ $stderr == *'there is no command `no-such-command-at-all`'* ]]
+	[[ $stderr == *'Try `fettle --help`.'* ]]
+	run "$FETTLE" --frobnicate
+	[ "$status" -eq 2 ]
+	[[ $output == *'unknown option `--frobnicate`'* ]]
+	run "$FETTLE" help no-such-command-at-all
+	[ "$status" -eq 2 ]
+}
+
+@test "output that cannot be written is an error" {
+	run sh -c '"$FETTLE" --help >/dev/full'
+	[ "$status" -eq 4 ]
+	[[ $output == *'No space left on device'* ]]
+}
+
+@test "a reader that goes away is no crash" {
+	run sh -c '{ "$FETTLE" --help; echo $? >&2; } | true'
+	[[ $output =~ ^[04]$ ]]
+}
