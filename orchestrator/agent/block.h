@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * block.json as plain structs: what one attempt of one block is to run (FORMATS.md). The reader
+ * bounds everything, ignores unknown keys and names the file and the key in each error. The text is
+ * not trusted: it may be cut, edited by hand, or written by a newer fettle.
+ */
+#ifndef FETTLE_AGENT_BLOCK_H
+#define FETTLE_AGENT_BLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "orchestrator/base/err.h"
+#include "orchestrator/base/str.h"
+
+enum {
+	BLOCK_FILE_MAX = 8 << 20, /* 1,000 arms with 8 KiB of arguments each */
+	BLOCK_TOKEN_MAX = 63,     /* as struct sched_status */
+};
+
+enum window_source { WINDOW_OUT, WINDOW_METRICS };
+
+struct block_window {
+	char *pattern;             /* PCRE2; "" only if source is metrics or steps is 0 */
+	enum window_source source;
+	int64_t warmup, steps;     /* steps 0: the trial ends by itself */
+};
+
+struct block_limits {
+	int64_t trial_s, log_bytes, work_bytes, grace_s; /* work_bytes 0: none */
+};
+
+struct block_arm {
+	int64_t arm;
+	struct strv argv;
+	struct kvs env;
+	struct strv unset;
+};
+
+struct block_slot {
+	int slot, repeat;
+	size_t arm_index;
+	char *kind;
+};
+
+struct block {
+	char token[BLOCK_TOKEN_MAX + 1];
+	int64_t block, attempt, deadline_us; /* deadline 0: none */
+	struct block_window window;
+	struct block_limits limits;
+	struct strv launch;
+	char *workdir;
+	struct kvs env;
+	struct strv secrets, env_prefixes;
+	int64_t sampler_period_ms;           /* 0: no samples */
+	struct block_arm *arms;
+	size_t n_arms;
+	struct block_slot *slots;
+	size_t n_slots;
+};
+
+/* Parse n bytes; `name` is for errors. On success the caller owns *out (block_free). */
+int block_parse(const char *name, const char *text, size_t n, struct block **out, struct err *e);
+int block_read(const char *path, struct block **out, struct err *e);
+void block_free(struct block *b); /* NULL is fine */
+void block_freep(struct block **b);
+
+#endif

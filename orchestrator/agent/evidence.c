@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/agent/evidence.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "orchestrator/agent/procs.h"
+#include "orchestrator/agent/trialenv.h"
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/mem.h"
+
+enum {
+	RANKS_MAX = 1024,        /* of one node */
+	ARGV_KEPT = 512,
+	PROC_TEXT_MAX = 4 << 20, /* environ and cmdline; maps of a process with 30,000 regions */
+	WRAPPERS_MAX = 8,        /* sh -c, in timeout, in numactl, ... */
+	WORLD_MAX = 1000000,
+};
+
+/* Rank variables and the one that tells how many there are, best first. */
+static const struct {
+	const char *rank, *world;
+} launchers[] = {
+	{"RANK", "WORLD_SIZE"},
+	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+	{"PMI_RANK", "PMI_SIZE"},
+	{"SLURM_PROCID", "SLURM_NTASKS"},
+};
+
+/* --- one process ------------------------------------------------------------------------ */
+
+static int read_text(pid_t pid, const char *what, struct buf *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, what);
+	return fs_read(path, PROC_TEXT_MAX, out, NULL);
+}
+
+static int read_environ(pid_t pid, struct kvs *out)
+{
+	struct buf b = {0};
+	int rc = read_text(pid, "environ", &b);
+
+	for (size_t i = 0, next; rc == 0 && i < b.len; i = next) {
+		char *eq = strchr(b.data + i, '=');
+
+		next = i + strlen(b.data + i) + 1;
+		if (!eq)
+			continue;
+		*eq = '\0';
+		kvs_set(out, b.data + i, eq + 1);
+	}
+	if (rc == 0 && b.len == 0)
+		rc = -1; /* a zombie, or before exec was through */
+	buf_free(&b);
+	return rc;
+}
+
+static bool in_list(const struct strv *list, const char *s)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (str_eq(list->v[i], s))
+			return true;
+	return false;
+}
+
+static bool is_named(const struct block *b, const char *key)
+{
+	for (size_t i = 0; i < b->n_arms; i++)
+		if (kvs_has(&b->arms[i].env, key) || in_list(&b->arms[i].unset, key))
+			return true;
+	for (size_t i = 0; i < b->env_prefixes.n; i++)
+		if (str_starts(key, b->env_prefixes.v[i]))
+			return true;
+	return false;
+}
+
+static void sort_environ(const struct evidence_spec *s, const struct kvs *env, struct evidence_rank *r)
+{
+	for (size_t i = 0; i < env->n; i++) {
+		const char *key = env->v[i].key, *value = env->v[i].value;
+		char hash[32];
+
+		if (in_list(&s->block->secrets, key) || str_eq(key, "FETTLE_TRIAL"))
+			continue;
+		if (str_eq(kvs_get(s->added, key), value) && !is_named(s->block, key))
+			continue;
+		if (is_named(s->block, key)) {
+			_cleanup_free_ char *clean = trialenv_redact(s->secrets, value);
+
+			kvs_set(&r->env, key, clean);
+			continue;
+		}
+		snprintf(hash, sizeof hash, "xxh64:%016llx",
+			 (unsigned long long)XXH64(value, strlen(value), 0));
+		kvs_set(&r->env_other, key, hash);
+	}
+}
+
+static void read_argv(const struct evidence_spec *s, pid_t pid, struct strv *out)
+{
+	struct buf b = {0};
+
+	if (read_text(pid, "cmdline", &b) == 0)
+		for (size_t i = 0; i < b.len && out->n < ARGV_KEPT; i += strlen(b.data + i) + 1) {
+			_cleanup_free_ char *clean = trialenv_redact(s->secrets, b.data + i);
+
+			strv_add(out, clean);
+		}
+	buf_free(&b);
+}
+
+static bool preloaded(const char *list, const char *path)
+{
+	const char *base = fs_basename(path);
+
+	while (list && *list) {
+		size_t n = strcspn(list, ": ");
+		_cleanup_free_ char *item = xstrndup(list, n);
+
+		if (n && (str_eq(item, path) || str_eq(fs_basename(item), base)))
+			return true;
+		list += n + (list[n] != '\0');
+	}
+	return false;
+}
+
+static bool is_telling(const struct block *b, const char *path)
+{
+	static const char *const words[] = {"jemalloc", "tcmalloc", "nccl", "iomp", "gomp"};
+	const char *base = fs_basename(path);
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strstr(base, words[i]))
+			return true;
+	if (preloaded(kvs_get(&b->env, "LD_PRELOAD"), path))
+		return true;
+	for (size_t i = 0; i < b->n_arms; i++)
+		if (preloaded(kvs_get(&b->arms[i].env, "LD_PRELOAD"), path))
+			return true;
+	return false;
+}
+
+static void read_maps(const struct evidence_spec *s, pid_t pid, struct strv *out)
+{
+	struct buf b = {0};
+	const char *last = "";
+
+	if (read_text(pid, "maps", &b) == 0 && b.data)
+		for (char *line = b.data, *next; line; line = next) {
+			char *end = strchr(line, '\n'), *path;
+
+			next = end ? end + 1 : NULL;
+			if (end)
+				*end = '\0';
+			path = strchr(line, '/');
+			/* The regions of one library follow each other. */
+			if (!path || str_eq(path, last))
+				continue;
+			last = path;
+			if (is_telling(s->block, path) && !in_list(out, path))
+				strv_add(out, path);
+		}
+	buf_free(&b);
+}
+
+static int read_rank(const struct evidence_spec *s, pid_t pid, bool with_maps, struct evidence_rank *r)
+{
+	struct procs_one one;
+	struct kvs env = {0};
+
+	if (read_environ(pid, &env) || procs_read(pid, &one)) {
+		kvs_free(&env);
+		return -1;
+	}
+	r->pid = pid;
+	r->threads = one.threads;
+	sort_environ(s, &env, r);
+	read_argv(s, pid, &r->argv);
+	if (with_maps)
+		read_maps(s, pid, &r->maps);
+	kvs_free(&env);
+	return 0;
+}
+
+static void rank_free(struct evidence_rank *r)
+{
+	strv_free(&r->argv);
+	kvs_free(&r->env);
+	kvs_free(&r->env_other);
+	strv_free(&r->maps);
+}
+
+void evidence_free(struct evidence *ev)
+{
+	for (size_t i = 0; i < ev->n; i++)
+		rank_free(&ev->v[i]);
+	free(ev->v);
+	*ev = (struct evidence){0};
+}
+
+static int add_rank(const struct evidence_spec *s, pid_t pid, int rank, bool with_maps, struct evidence *ev)
+{
+	struct evidence_rank r = {.rank = rank};
+
+	if (ev->n >= RANKS_MAX || read_rank(s, pid, with_maps, &r)) {
+		rank_free(&r);
+		return -1;
+	}
+	ev->v = xgrow(ev->v, ev->n, &ev->cap, sizeof *ev->v);
+	ev->v[ev->n++] = r;
+	ev->seen += rank >= 0;
+	return 0;
+}
+
+/* --- which processes are ranks ---------------------------------------------------------- */
+
+struct member {
+	const struct procs_one *one;
+	long rank[ARRAY_LEN(launchers)], world[ARRAY_LEN(launchers)]; /* -1: not set */
+};
+
+struct family {
+	struct procs procs;
+	struct member *v;
+	size_t n, cap;
+};
+
+static long small_number(const char *s)
+{
+	int64_t v;
+
+	return s && str_to_i64(s, &v) && v >= 0 && v < WORLD_MAX ? (long)v : -1;
+}
+
+static void add_member(struct family *f, const struct procs_one *one)
+{
+	struct member m = {.one = one};
+	struct kvs env = {0};
+
+	if (one->state == 'Z' || read_environ(one->pid, &env)) {
+		kvs_free(&env);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(launchers); i++) {
+		m.rank[i] = small_number(kvs_get(&env, launchers[i].rank));
+		m.world[i] = small_number(kvs_get(&env, launchers[i].world));
+	}
+	kvs_free(&env);
+	f->v = xgrow(f->v, f->n, &f->cap, sizeof *f->v);
+	f->v[f->n++] = m;
+}
+
+static void find_family(const struct evidence_spec *s, pid_t leader, struct family *f)
+{
+	procs_scan(&f->procs);
+	procs_mark_tree(&f->procs, leader, 0);
+	if (s->marker)
+		procs_mark_env(&f->procs, s->marker);
+	for (size_t i = 0; i < f->procs.n; i++)
+		if (f->procs.v[i].ours || f->procs.v[i].pid == leader)
+			add_member(f, &f->procs.v[i]);
+}
+
+static const struct member *member_of(const struct family *f, pid_t pid)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->v[i].one->pid == pid)
+			return &f->v[i];
+	return NULL;
+}
+
+/* A rank has the variable itself; workers and children of a rank only inherit its value. */
+static bool owns_rank(const struct family *f, const struct member *m, size_t which)
+{
+	const struct member *up = member_of(f, m->one->ppid);
+
+	return m->rank[which] >= 0 && (!up || up->rank[which] != m->rank[which]);
+}
+
+static int64_t count_children(const struct family *f, pid_t pid)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < f->procs.n; i++)
+		n += f->procs.v[i].ppid == pid && f->procs.v[i].state != 'Z';
+	return n;
+}
+
+/* Shells and programs that only prepare and wait for another one. */
+static bool is_wrapper(pid_t pid)
+{
+	static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "ash", "env", "timeout", "time",
+					    "stdbuf", "nice", "setsid", "nohup", "taskset", "numactl"};
+	struct buf b = {0};
+	bool found = false;
+
+	if (read_text(pid, "cmdline", &b) == 0 && b.len)
+		for (size_t i = 0; i < ARRAY_LEN(names) && !found; i++)
+			found = str_eq(fs_basename(b.data + (b.data[0] == '-')), names[i]);
+	buf_free(&b);
+	return found;
+}
+
+/* True when `child` has lived for at least half of the life of `up`: what a wrapper was started for has, the
+ * `sleep` or `grep` of a script that is itself the workload has not. */
+static bool is_its_purpose(const struct procs_one *up, const struct procs_one *child)
+{
+	struct timespec ts;
+	uint64_t now;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts); /* what start_ticks counts from */
+	now = ((uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000) * (uint64_t)sysconf(_SC_CLK_TCK) / 1000;
+	return 2 * child->start_ticks <= up->start_ticks + now;
+}
+
+/* The process that does the work on behalf of pid. */
+static pid_t behind_wrappers(const struct family *f, pid_t pid)
+{
+	for (int depth = 0; depth < WRAPPERS_MAX && is_wrapper(pid); depth++) {
+		const struct member *up = member_of(f, pid);
+		pid_t child = 0;
+
+		for (size_t i = 0; up && i < f->n && !child; i++)
+			if (f->v[i].one->ppid == pid && is_its_purpose(up->one, f->v[i].one))
+				child = f->v[i].one->pid;
+		if (!child)
+			break;
+		pid = child;
+	}
+	return pid;
+}
+
+static int add_family_rank(const struct evidence_spec *s, const struct family *f, pid_t pid, int rank,
+			   struct evidence *ev)
+{
+	pid = behind_wrappers(f, pid);
+	if (add_rank(s, pid, rank, true, ev))
+		return -1;
+	ev->v[ev->n - 1].children = count_children(f, pid);
+	return 0;
+}
+
+static void add_ranks(const struct evidence_spec *s, const struct family *f, size_t which, struct evidence *ev)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct member *m = &f->v[i];
+
+		if (!owns_rank(f, m, which))
+			continue;
+		add_family_rank(s, f, m->one->pid, (int)m->rank[which], ev);
+		if (m->world[which] > ev->expected)
+			ev->expected = (int)m->world[which];
+	}
+}
+
+/* The best launcher of which some process other than the leader is a rank; -1: none. */
+static int launcher_used(const struct family *f, pid_t leader)
+{
+	for (size_t which = 0; which < ARRAY_LEN(launchers); which++)
+		for (size_t i = 0; i < f->n; i++)
+			if (f->v[i].one->pid != leader && owns_rank(f, &f->v[i], which))
+				return (int)which;
+	return -1;
+}
+
+/* One process does everything: its own variable tells the rank, else it is rank 0. */
+static void add_single(const struct evidence_spec *s, const struct family *f, pid_t leader, struct evidence *ev)
+{
+	const struct member *m = member_of(f, leader);
+	int rank = 0;
+
+	ev->expected = 1;
+	for (size_t i = ARRAY_LEN(launchers); m && i-- > 0;)
+		if (m->rank[i] >= 0) {
+			rank = (int)m->rank[i];
+			ev->expected = m->world[i] > 0 ? (int)m->world[i] : 1;
+		}
+	add_family_rank(s, f, leader, rank, ev);
+}
+
+int evidence_take(const struct evidence_spec *s, pid_t leader, struct evidence *out)
+{
+	struct evidence ev = {0};
+	struct family f = {0};
+	int which;
+
+	find_family(s, leader, &f);
+	which = launcher_used(&f, leader);
+	if (which < 0) {
+		add_single(s, &f, leader, &ev);
+	} else {
+		const struct member *m = member_of(&f, leader);
+
+		if (m && !owns_rank(&f, m, (size_t)which))
+			add_family_rank(s, &f, leader, -1, &ev);
+		add_ranks(s, &f, (size_t)which, &ev);
+		if (ev.expected < ev.seen)
+			ev.expected = ev.seen;
+	}
+	free(f.v);
+	procs_free(&f.procs);
+	if (ev.seen == 0) {
+		evidence_free(&ev);
+		return -1;
+	}
+	evidence_free(out);
+	*out = ev;
+	return 0;
+}
+
+int evidence_quick(const struct evidence_spec *s, pid_t leader, struct evidence *out)
+{
+	struct evidence ev = {.expected = 1};
+
+	if (add_rank(s, leader, 0, false, &ev)) {
+		evidence_free(&ev);
+		return -1;
+	}
+	evidence_free(out);
+	*out = ev;
+	return 0;
+}
+
+/* --- record ----------------------------------------------------------------------------- */
+
+static void write_kvs(struct jwrite *w, const char *key, const struct kvs *k)
+{
+	jwrite_object(w, key);
+	for (size_t i = 0; i < k->n; i++)
+		jwrite_text(w, k->v[i].key, k->v[i].value);
+	jwrite_object_end(w);
+}
+
+void evidence_write(const struct evidence *ev, struct jwrite *w)
+{
+	jwrite_array(w, "ranks");
+	for (size_t i = 0; i < ev->n; i++) {
+		const struct evidence_rank *r = &ev->v[i];
+
+		jwrite_object(w, NULL);
+		jwrite_int(w, "rank", r->rank);
+		jwrite_int(w, "pid", r->pid);
+		jwrite_texts(w, "argv", r->argv.v, r->argv.n);
+		write_kvs(w, "env", &r->env);
+		write_kvs(w, "env_other", &r->env_other);
+		jwrite_texts(w, "maps", r->maps.v, r->maps.n);
+		jwrite_int(w, "threads", r->threads);
+		jwrite_int(w, "children", r->children);
+		jwrite_object_end(w);
+	}
+	jwrite_array_end(w);
+	jwrite_int(w, "ranks_seen", ev->seen);
+	jwrite_int(w, "ranks_expected", ev->expected);
+}

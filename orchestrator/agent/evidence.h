@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What really ran: argv, environment and mapped libraries of each rank, read from /proc of the
+ * live processes, never from what a workload says about itself. Only ranks on this node can be seen.
+ * A value is kept verbatim when some arm names its variable or the block lists its prefix, else as a hash:
+ * an undeclared difference shows without the value being stored. Secrets are never kept in any form.
+ */
+#ifndef FETTLE_AGENT_EVIDENCE_H
+#define FETTLE_AGENT_EVIDENCE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "orchestrator/agent/block.h"
+#include "orchestrator/agent/jwrite.h"
+#include "orchestrator/base/str.h"
+
+struct evidence_rank {
+	int rank;          /* -1: the launcher of ranks that are listed beside it */
+	pid_t pid;
+	struct strv argv;
+	struct kvs env, env_other;
+	struct strv maps;
+	int64_t threads, children;
+};
+
+struct evidence {
+	struct evidence_rank *v;
+	size_t n, cap;
+	int seen, expected; /* ranks: on this node, and in the whole job as the ranks' own variables say */
+};
+
+/* What to look for; all borrowed. */
+struct evidence_spec {
+	const struct block *block;
+	const struct kvs *secrets;
+	const struct kvs *added; /* the agent's own variables: left out while they hold the agent's value */
+	const char *marker;      /* trialenv_marker: finds ranks that are no descendants; NULL: do not look */
+};
+
+/* Leader alone, without a walk over /proc: right after exec. 0 when anything was read. */
+int evidence_quick(const struct evidence_spec *s, pid_t leader, struct evidence *out);
+/* All ranks. On success *out is replaced; -1 (nothing of it lives) leaves it as it was. */
+int evidence_take(const struct evidence_spec *s, pid_t leader, struct evidence *out);
+void evidence_free(struct evidence *ev);
+/* Members "ranks", "ranks_seen", "ranks_expected" of the object that is open. */
+void evidence_write(const struct evidence *ev, struct jwrite *w);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/agent/procs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/base/str.h"
+
+enum {
+	STAT_MAX = 1024,         /* /proc/PID/stat is about 300 bytes */
+	ENVIRON_MAX = 4 << 20,
+};
+
+int procs_read(pid_t pid, struct procs_one *out)
+{
+	char path[64], text[STAT_MAX];
+	long long utime, stime, threads, rss;
+	unsigned long long start;
+	int ppid, session, fd;
+	const char *p;
+	char state;
+	ssize_t n;
+
+	snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof text - 1);
+	close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	p = strrchr(text, ')'); /* the name in parentheses may hold anything */
+	if (!p || sscanf(p + 1, " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %lld %lld %*d %*d %*d %*d %lld %*d"
+			 " %llu %*u %lld", &state, &ppid, &session, &utime, &stime, &threads, &start,
+			 &rss) != 8)
+		return -1;
+	*out = (struct procs_one){.pid = pid, .ppid = ppid, .session = session, .state = state,
+				  .start_ticks = start, .utime = utime, .stime = stime, .threads = threads,
+				  .rss_pages = rss};
+	return 0;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	pid_t x = ((const struct procs_one *)a)->pid, y = ((const struct procs_one *)b)->pid;
+
+	return (x > y) - (x < y);
+}
+
+void procs_scan(struct procs *p)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *de;
+
+	p->n = 0;
+	while (d && (de = readdir(d))) {
+		struct procs_one one;
+		int64_t pid;
+
+		if (de->d_name[0] < '1' || de->d_name[0] > '9' || !str_to_i64(de->d_name, &pid) ||
+		    procs_read((pid_t)pid, &one))
+			continue;
+		p->v = xgrow(p->v, p->n, &p->cap, sizeof *p->v);
+		p->v[p->n++] = one;
+	}
+	if (d)
+		closedir(d);
+	if (p->n > 1)
+		qsort(p->v, p->n, sizeof *p->v, by_pid);
+}
+
+void procs_free(struct procs *p)
+{
+	free(p->v);
+	*p = (struct procs){0};
+}
+
+static struct procs_one *find(const struct procs *p, pid_t pid)
+{
+	const struct procs_one key = {.pid = pid};
+
+	return p->n ? bsearch(&key, p->v, p->n, sizeof *p->v, by_pid) : NULL;
+}
+
+void procs_mark_tree(struct procs *p, pid_t root, pid_t skip)
+{
+	bool more = true;
+
+	/* Parents usually have lower pids than children, so that one or two passes do. */
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < p->n; i++) {
+			struct procs_one *one = &p->v[i];
+			const struct procs_one *up;
+
+			if (one->ours || one->pid == root || (skip && one->pid == skip))
+				continue;
+			up = find(p, one->ppid);
+			if (one->ppid == root || (up && up->ours && up->pid != skip)) {
+				one->ours = true;
+				more = true;
+			}
+		}
+	}
+}
+
+void procs_mark_session(struct procs *p, pid_t session)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].session == session)
+			p->v[i].ours = true;
+}
+
+static bool environ_holds(pid_t pid, const char *marker)
+{
+	char path[64];
+	struct buf b = {0};
+	bool found = false;
+	struct stat st;
+
+	snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
+	if (stat(path, &st) || st.st_uid != geteuid())
+		return false;
+	if (fs_read(path, ENVIRON_MAX, &b, NULL) == 0)
+		for (size_t i = 0; !found && i < b.len; i += strlen(b.data + i) + 1)
+			found = strcmp(b.data + i, marker) == 0;
+	buf_free(&b);
+	return found;
+}
+
+void procs_mark_env(struct procs *p, const char *marker)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (!p->v[i].ours && p->v[i].state != 'Z' && environ_holds(p->v[i].pid, marker))
+			p->v[i].ours = true;
+}
+
+size_t procs_count(const struct procs *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		n += p->v[i].ours && p->v[i].state != 'Z';
+	return n;
+}
+
+void procs_kill(const struct procs *p, int signo)
+{
+	struct procs_one now;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].ours && p->v[i].pid > 1 && p->v[i].pid != getpid() &&
+		    procs_read(p->v[i].pid, &now) == 0 &&
+		    now.start_ticks == p->v[i].start_ticks)
+			kill(p->v[i].pid, signo);
+}

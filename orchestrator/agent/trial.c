@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/agent/trial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "orchestrator/agent/capture.h"
+#include "orchestrator/agent/diskuse.h"
+#include "orchestrator/agent/evidence.h"
+#include "orchestrator/agent/procs.h"
+#include "orchestrator/agent/record.h"
+#include "orchestrator/agent/shm.h"
+#include "orchestrator/agent/trialenv.h"
+#include "orchestrator/base/clock.h"
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/base/proc.h"
+
+enum {
+	READ_CHUNK = 256 << 10,
+	READS_A_TURN = 16,           /* then signals and clocks are looked at again */
+	PIPE_BYTES = 1 << 20,        /* a workload that prints in bursts does not wait for us */
+	METRICS_POLL_US = 20000,     /* without inotify */
+	METRICS_SAFETY_US = 200000,  /* with it: a file replaced by rename makes no event on the old one */
+	DISK_CHECK_US = 250000,      /* how often the guard's figure is read */
+	EVIDENCE_FIRST_US = 100000,  /* then at twice the time, until the measured window has begun */
+	SETTLE_US = 100000,          /* children that are about to exit on their own are no leftovers */
+	KILL_ROUND_US = 20000,
+	KILL_GIVE_UP_US = 10000000,  /* stuck in the kernel (D): no signal helps */
+};
+static const char SHM_DIR[] = "/dev/shm";
+
+enum phase {
+	PHASE_RUN,
+	PHASE_TERM,     /* the group was asked to end */
+	PHASE_KILL,     /* and killed */
+	PHASE_SETTLE,   /* the leader has ended, others still live */
+	PHASE_REST_TERM,/* these were asked to end */
+	PHASE_REST_KILL,
+	PHASE_DONE,
+};
+
+struct run {
+	const struct trial_context *c;
+	const struct block_slot *slot;
+	const struct block_arm *arm;
+	char *dir, *metrics, *marker;
+	struct trialenv env;
+	struct capture *capture;
+	struct shm_list shm;
+	struct proc_id leader;
+	bool leader_ended;
+	int status;                  /* of the leader, as wait4 */
+	int out_fd, notify_fd;       /* -1: closed, or none */
+	enum phase phase;
+	int64_t start_mono, phase_until, evidence_at, metrics_at, disk_at;
+	bool evidence_final;
+	struct rusage usage;
+	struct trial_record r;
+};
+
+static int64_t mono_us(void)
+{
+	return clock_mono_us(&clock_system);
+}
+
+static int64_t utc_us(void)
+{
+	return clock_utc_us(&clock_system);
+}
+
+/* The first word on what went wrong stays. */
+__attribute__((format(printf, 4, 5)))
+static void conclude(struct run *t, enum trial_state state, const char *ended_by, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (t->r.ended_by)
+		return;
+	t->r.state = state;
+	t->r.ended_by = ended_by;
+	va_start(ap, fmt);
+	vsnprintf(t->r.reason, sizeof t->r.reason, fmt, ap);
+	va_end(ap);
+}
+
+/* --- before ----------------------------------------------------------------------------- */
+
+static int make_dirs(struct run *t, struct err *e)
+{
+	static const char *const leaves[] = {"", "work", "tmp", "cache", "ckpt"};
+
+	for (size_t i = 0; i < ARRAY_LEN(leaves); i++) {
+		_cleanup_free_ char *path = xasprintf("%s%s%s", t->dir, *leaves[i] ? "/" : "", leaves[i]);
+
+		if (mkdir(path, 0700) && errno != EEXIST)
+			return err_sys(e, ERR_IO, "cannot make directory %s", path);
+	}
+	return 0;
+}
+
+/* Wake up when the workload writes a metric. The file is made here, so that it can be watched. */
+static void watch_metrics(struct run *t)
+{
+	int fd;
+
+	if (t->c->block->window.source != WINDOW_METRICS || t->c->block->window.steps == 0)
+		return;
+	fd = open(t->metrics, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+	t->metrics_at = 0;
+	if (t->c->block->launch.n || fs_is_network(t->metrics))
+		return; /* another node may write it: no event comes */
+	t->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (t->notify_fd >= 0 && inotify_add_watch(t->notify_fd, t->metrics, IN_MODIFY) < 0) {
+		close(t->notify_fd);
+		t->notify_fd = -1;
+	}
+}
+
+static int prepare(struct run *t, struct err *e)
+{
+	int rc = make_dirs(t, e);
+
+	if (!rc)
+		rc = trialenv_make(t->c->block, t->slot, t->dir, t->c->secrets, t->c->host, &t->env, e);
+	if (!rc)
+		rc = capture_open(t->dir, t->c->block->limits.log_bytes,
+				  t->c->block->window.source == WINDOW_OUT && *t->c->block->window.pattern
+					  ? window_line : NULL, t->c->window, &t->capture, e);
+	if (!rc) {
+		watch_metrics(t);
+		shm_before(SHM_DIR, &t->shm);
+	}
+	return rc;
+}
+
+static void argv_of(const struct run *t, struct strv *argv)
+{
+	for (size_t i = 0; i < t->c->block->launch.n; i++)
+		strv_add(argv, t->c->block->launch.v[i]);
+	for (size_t i = 0; i < t->arm->argv.n; i++)
+		strv_add(argv, t->arm->argv.v[i]);
+	strv_end(argv);
+}
+
+/* The workload cannot be started: its own fault (a wrong name), or the node's (no memory, no pids). */
+static void explain_start(struct run *t, const char *file, int rc, const struct err *e)
+{
+	const char *path = kvs_get(&t->env.vars, "PATH");
+	_cleanup_free_ char *found = proc_which(file, path ? path : "");
+
+	if (rc == -ERR_TEMP)
+		conclude(t, TRIAL_VOID, "exec", "%s", e->text);
+	else if (!strchr(file, '/') && !found)
+		conclude(t, TRIAL_FAILED, "exec", "command not found: %s (PATH=%s)", file, path ? path : "");
+	else if (strchr(file, '/') && !found && access(t->c->block->workdir, X_OK) == 0)
+		conclude(t, TRIAL_FAILED, "exec", "command not found or not executable: %s (%s)", file, e->text);
+	else
+		conclude(t, TRIAL_FAILED, "exec", "%s", e->text);
+}
+
+static int start(struct run *t, struct err *e)
+{
+	struct strv argv = {0};
+	struct proc_spawn s = {.env = t->env.envp.v, .workdir = t->c->block->workdir, .fd_in = -1,
+			       .new_session = true, .die_with_parent = true};
+	int fd[2], rc;
+
+	if (pipe2(fd, O_CLOEXEC))
+		return err_sys(e, ERR_IO, "cannot make a pipe for the output of the trial");
+	fcntl(fd[0], F_SETFL, O_NONBLOCK);
+	fcntl(fd[1], F_SETPIPE_SZ, PIPE_BYTES);
+	argv_of(t, &argv);
+	s.file = argv.v[0];
+	s.argv = argv.v;
+	s.fd_out = s.fd_err = fd[1];
+	t->r.start_us = utc_us();
+	t->start_mono = mono_us();
+	window_reset(t->c->window, t->r.start_us);
+	rc = proc_spawn(&s, &t->leader, e);
+	close(fd[1]);
+	t->out_fd = fd[0];
+	if (rc) {
+		explain_start(t, s.file, rc, e);
+		t->phase = PHASE_DONE;
+	} else {
+		guard_watch(t->c->guard, t->slot->slot, t->leader.pid);
+	}
+	strv_free(&argv);
+	return 0;
+}
+
+/* --- evidence --------------------------------------------------------------------------- */
+
+static void look_at_ranks(struct run *t, bool quick)
+{
+	const struct evidence_spec s = {.block = t->c->block, .secrets = t->c->secrets, .added = &t->env.added,
+					.marker = t->c->block->launch.n ? t->marker : NULL};
+
+	if (quick)
+		evidence_quick(&s, t->leader.pid, &t->r.evidence);
+	else
+		evidence_take(&s, t->leader.pid, &t->r.evidence);
+}
+
+/* Again and again until the window is being measured, so that a trial that never gets there has evidence
+ * too, and one without a window has it from the second half of its run. */
+static void evidence_turn(struct run *t)
+{
+	int64_t age = mono_us() - t->start_mono;
+
+	if (t->evidence_final || t->phase != PHASE_RUN)
+		return;
+	if (window_measuring(t->c->window)) {
+		t->evidence_final = true;
+		look_at_ranks(t, false);
+	} else if (age >= t->evidence_at) {
+		look_at_ranks(t, false);
+		t->evidence_at = 2 * age;
+	}
+}
+
+/* --- output and metrics ----------------------------------------------------------------- */
+
+/* A full disk is the node's fault, unless the trial itself filled it. */
+static void own_trouble(struct run *t, const char *text)
+{
+	int64_t limit = t->c->block->limits.work_bytes;
+
+	if (limit && diskuse_bytes(t->dir) > limit)
+		conclude(t, TRIAL_FAILED, "disk", "wrote more than %lld bytes into its directory",
+			 (long long)limit);
+	conclude(t, TRIAL_VOID, "io", "the agent could not keep the trial's output: %s", text);
+}
+
+/* Returns true when there is more. */
+static bool read_output(struct run *t)
+{
+	static char chunk[READ_CHUNK];
+	struct err e = {0};
+
+	for (int i = 0; i < READS_A_TURN && t->out_fd >= 0; i++) {
+		ssize_t n = read(t->out_fd, chunk, sizeof chunk);
+
+		if (n < 0)
+			return false;
+		if (n == 0) {
+			close(t->out_fd);
+			t->out_fd = -1;
+			return false;
+		}
+		if (capture_put(t->capture, chunk, (size_t)n, utc_us(), &e))
+			own_trouble(t, e.text);
+		if (window_full(t->c->window) && t->phase == PHASE_RUN)
+			return false; /* the window ends now, not after the rest of the burst */
+	}
+	return t->out_fd >= 0;
+}
+
+static void read_metrics(struct run *t)
+{
+	char events[4096];
+
+	if (t->notify_fd >= 0)
+		while (read(t->notify_fd, events, sizeof events) > 0)
+			;
+	window_poll_metrics(t->c->window, t->metrics, utc_us());
+	t->metrics_at = mono_us() + (t->notify_fd >= 0 ? METRICS_SAFETY_US : METRICS_POLL_US);
+}
+
+/* --- ending ----------------------------------------------------------------------------- */
+
+static void enter(struct run *t, enum phase phase, int64_t us)
+{
+	t->phase = phase;
+	t->phase_until = mono_us() + us;
+}
+
+static void end_group(struct run *t)
+{
+	int64_t grace = t->c->block->limits.grace_s * 1000000;
+
+	if (grace > 0)
+		kill(-t->leader.pid, SIGTERM);
+	enter(t, PHASE_TERM, grace);
+}
+
+/* Each process of the trial that is left, however it tried to leave. Returns how many there are. */
+static size_t signal_rest(struct run *t, int signo)
+{
+	struct procs p = {0};
+	size_t n;
+
+	procs_scan(&p);
+	procs_mark_tree(&p, getpid(), guard_pid(t->c->guard));
+	procs_mark_session(&p, t->leader.pid);
+	if (t->c->block->launch.n || signo == SIGKILL)
+		procs_mark_env(&p, t->marker);
+	n = procs_count(&p);
+	procs_kill(&p, signo);
+	procs_free(&p);
+	return n;
+}
+
+static void add_usage(struct rusage *sum, const struct rusage *u)
+{
+	timeradd(&sum->ru_utime, &u->ru_utime, &sum->ru_utime);
+	timeradd(&sum->ru_stime, &u->ru_stime, &sum->ru_stime);
+	if (u->ru_maxrss > sum->ru_maxrss)
+		sum->ru_maxrss = u->ru_maxrss;
+}
+
+/* Children, and descendants whose parents died (we are their subreaper). True when none is left at all. */
+static bool reap(struct run *t)
+{
+	struct rusage u;
+	int status;
+	pid_t pid;
+
+	while ((pid = wait4(-1, &status, WNOHANG, &u)) > 0) {
+		add_usage(&t->usage, &u);
+		if (pid == t->leader.pid) {
+			t->leader_ended = true;
+			t->status = status;
+			t->r.wall_us = mono_us() - t->start_mono;
+		}
+	}
+	return pid < 0 && errno == ECHILD;
+}
+
+/* Under a launcher ranks may live that are nobody's descendants here. */
+static bool strangers_left(struct run *t)
+{
+	return t->c->block->launch.n > 0 && signal_rest(t, 0) > 0;
+}
+
+static void children_turn(struct run *t)
+{
+	bool none = reap(t);
+
+	if (!t->leader_ended)
+		return;
+	if (none && !(t->phase != PHASE_DONE && strangers_left(t))) {
+		t->phase = PHASE_DONE;
+		return;
+	}
+	if (t->phase == PHASE_RUN || t->phase == PHASE_TERM || t->phase == PHASE_KILL)
+		enter(t, PHASE_SETTLE, SETTLE_US);
+}
+
+/* A phase lasted as long as it may. */
+static void phase_over(struct run *t)
+{
+	int64_t grace = t->c->block->limits.grace_s * 1000000;
+
+	switch (t->phase) {
+	case PHASE_TERM:
+		kill(-t->leader.pid, SIGKILL);
+		enter(t, PHASE_KILL, KILL_GIVE_UP_US);
+		break;
+	case PHASE_KILL:
+		t->r.cleaned = false;
+		t->phase = PHASE_DONE;
+		break;
+	case PHASE_SETTLE:
+		t->r.leftovers = signal_rest(t, SIGTERM);
+		enter(t, PHASE_REST_TERM, grace);
+		break;
+	case PHASE_REST_TERM:
+		signal_rest(t, SIGKILL);
+		enter(t, PHASE_REST_KILL, KILL_GIVE_UP_US);
+		break;
+	case PHASE_REST_KILL:
+		t->r.cleaned = signal_rest(t, SIGKILL) == 0;
+		t->phase = PHASE_DONE;
+		break;
+	case PHASE_RUN:
+	case PHASE_DONE:
+		break;
+	}
+}
+
+static void check_limits(struct run *t)
+{
+	const struct block_limits *l = &t->c->block->limits;
+
+	if (t->c->signals->stop)
+		conclude(t, TRIAL_VOID, "stop", "the agent was told to stop (%s)",
+			 strsignal(t->c->signals->stop));
+	if (mono_us() - t->start_mono > l->trial_s * 1000000)
+		conclude(t, TRIAL_FAILED, "time", "ran longer than %lld s (hung?)", (long long)l->trial_s);
+	if (l->work_bytes && guard_work_bytes(t->c->guard) > l->work_bytes)
+		conclude(t, TRIAL_FAILED, "disk", "wrote more than %lld bytes into its directory",
+			 (long long)l->work_bytes);
+	if (window_full(t->c->window))
+		conclude(t, TRIAL_OK, "window", "%s", "");
+}
+
+/* --- the loop --------------------------------------------------------------------------- */
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t next_wake(const struct run *t)
+{
+	const struct block_limits *l = &t->c->block->limits;
+	int64_t at;
+
+	if (t->phase == PHASE_REST_KILL)
+		return sooner(t->phase_until, mono_us() + KILL_ROUND_US);
+	if (t->phase != PHASE_RUN)
+		return t->phase_until;
+	at = t->start_mono + l->trial_s * 1000000 + 1;
+	if (!t->evidence_final)
+		at = sooner(at, t->start_mono + t->evidence_at);
+	if (l->work_bytes)
+		at = sooner(at, t->disk_at);
+	return sooner(at, t->metrics_at);
+}
+
+static void wait_for_news(struct run *t)
+{
+	struct pollfd p[3] = {{.fd = t->c->signals->fd, .events = POLLIN},
+			      {.fd = t->out_fd, .events = POLLIN},
+			      {.fd = t->notify_fd, .events = POLLIN}};
+	int64_t us = next_wake(t) - mono_us(), ms = us > 0 ? (us + 999) / 1000 : 0;
+
+	poll(p, 3, ms > INT_MAX ? INT_MAX : (int)ms);
+	signals_read(t->c->signals);
+	if (p[1].revents)
+		read_output(t);
+	if (p[2].revents || mono_us() >= t->metrics_at)
+		read_metrics(t);
+}
+
+static void one_turn(struct run *t)
+{
+	wait_for_news(t);
+	if (mono_us() >= t->disk_at)
+		t->disk_at = mono_us() + DISK_CHECK_US;
+	evidence_turn(t);
+	if (t->phase == PHASE_RUN) {
+		check_limits(t);
+		if (t->r.ended_by)
+			end_group(t);
+	}
+	children_turn(t);
+	if (t->phase == PHASE_REST_KILL && mono_us() < t->phase_until)
+		signal_rest(t, SIGKILL);
+	if (t->phase != PHASE_RUN && t->phase != PHASE_DONE && mono_us() >= t->phase_until)
+		phase_over(t);
+}
+
+/* --- after ------------------------------------------------------------------------------ */
+
+static void explain_exit(struct run *t)
+{
+	const struct block_window *w = &t->c->block->window;
+	const char *last = t->r.out.last_line;
+
+	if (WIFSIGNALED(t->status))
+		conclude(t, TRIAL_FAILED, "exit", "killed by signal %d (%s)%s%s%s%s", WTERMSIG(t->status),
+			 strsignal(WTERMSIG(t->status)),
+			 WTERMSIG(t->status) == SIGKILL ? ": out of memory?" : "",
+			 *last ? "; its last line: \"" : "", last, *last ? "\"" : "");
+	else if (WEXITSTATUS(t->status) != 0)
+		conclude(t, TRIAL_FAILED, "exit", "exited with %d%s%s%s", WEXITSTATUS(t->status),
+			 *last ? "; its last line: \"" : "", last, *last ? "\"" : "");
+	else if (w->steps > 0 && !window_full(t->c->window))
+		conclude(t, TRIAL_FAILED, "exit", "ended after %lld of %lld steps%s",
+			 (long long)window_steps(t->c->window), (long long)(w->warmup + w->steps),
+			 window_limited_lines(t->c->window) ? "; some lines were too hard for the pattern" : "");
+	else
+		conclude(t, TRIAL_OK, window_full(t->c->window) ? "window" : "exit", "%s", "");
+}
+
+static void take_figures(struct run *t)
+{
+	struct trial_record *r = &t->r;
+
+	if (WIFEXITED(t->status))
+		r->exit = WEXITSTATUS(t->status);
+	if (WIFSIGNALED(t->status))
+		r->signal = WTERMSIG(t->status);
+	r->steps_seen = window_steps(t->c->window);
+	r->window_start_us = window_start_us(t->c->window);
+	r->window_end_us = window_end_us(t->c->window);
+	r->user_us = (int64_t)t->usage.ru_utime.tv_sec * 1000000 + t->usage.ru_utime.tv_usec;
+	r->sys_us = (int64_t)t->usage.ru_stime.tv_sec * 1000000 + t->usage.ru_stime.tv_usec;
+	r->maxrss_kib = t->usage.ru_maxrss;
+}
+
+static void finish(struct run *t)
+{
+	struct err e = {0};
+
+	guard_watch(t->c->guard, t->slot->slot, 0);
+	while (read_output(t)) /* what the pipe still holds: nobody writes to it any more */
+		;
+	if (t->c->block->window.source == WINDOW_METRICS && t->leader.pid)
+		window_poll_metrics(t->c->window, t->metrics, utc_us());
+	if (capture_finish(t->capture, utc_us(), &t->r.out, &e))
+		own_trouble(t, e.text);
+	if (t->leader.pid) {
+		explain_exit(t);
+		take_figures(t);
+	}
+	t->r.shm_removed = (int64_t)shm_clean(SHM_DIR, &t->shm, t->r.start_us);
+}
+
+static void run_free(struct run *t)
+{
+	if (t->out_fd >= 0)
+		close(t->out_fd);
+	if (t->notify_fd >= 0)
+		close(t->notify_fd);
+	capture_free(t->capture);
+	trialenv_free(&t->env);
+	evidence_free(&t->r.evidence);
+	shm_free(&t->shm);
+	free(t->dir);
+	free(t->metrics);
+	free(t->marker);
+}
+
+static void run_init(struct run *t, const struct trial_context *c, const struct block_slot *slot)
+{
+	*t = (struct run){.c = c, .slot = slot, .arm = &c->block->arms[slot->arm_index], .out_fd = -1,
+			  .notify_fd = -1, .evidence_at = EVIDENCE_FIRST_US, .metrics_at = INT64_MAX,
+			  .r.cleaned = true};
+	t->dir = xasprintf("%s/t%02d", c->dir, slot->slot);
+	t->metrics = fs_join(t->dir, "metrics.jsonl");
+	t->marker = trialenv_marker(c->block, slot->slot);
+}
+
+int trial_run(const struct trial_context *c, const struct block_slot *slot, struct trial_outcome *out,
+	      struct err *e)
+{
+	struct err why = {0};
+	struct run t;
+	int rc;
+
+	run_init(&t, c, slot);
+	if (prepare(&t, &why) || start(&t, &why)) {
+		conclude(&t, TRIAL_VOID, "io", "%s", why.text);
+		t.phase = PHASE_DONE;
+	}
+	if (t.phase == PHASE_RUN)
+		look_at_ranks(&t, true);
+	while (t.phase != PHASE_DONE)
+		one_turn(&t);
+	if (t.capture)
+		finish(&t);
+	rc = record_trial(c, slot, &t.r, out->xxh, e);
+	if (rc)
+		out->xxh[0] = '\0';
+	out->state = t.r.state;
+	str_copy(out->reason, sizeof out->reason, t.r.reason);
+	run_free(&t);
+	return rc;
+}
