@@ -141,7 +141,8 @@ static void set_interval(const struct decide_stat *st, double p_star, double *lo
 	*hi = st->est + half;
 }
 
-static void estimate(const struct decide_plan *plan, const double *d, size_t n, struct decision *out)
+static void estimate(const struct decide_plan *plan, const double *d, size_t n,
+		     struct decision *out)
 {
 	struct decide_stat st = decide_stat(plan->ssr, plan->df0, d, n);
 
@@ -184,8 +185,9 @@ bool decide_confirm(const struct decide_plan *plan, const double *d, size_t n, s
 {
 	const size_t *blocks;
 
-	*out = (struct decision){.est = NAN, .se = NAN, .df = NAN, .p = 1, .p_worse = 1,
-	                         .lo = -INFINITY, .hi = INFINITY, .lo95 = -INFINITY, .hi95 = INFINITY};
+	*out = (struct decision){.est = NAN, .se = NAN, .df = NAN, .p = 1, .p_worse = 1};
+	out->lo = out->lo95 = -INFINITY;
+	out->hi = out->hi95 = INFINITY;
 	out->looks = decide_looks(plan->mode, &blocks);
 	out->p_star = decide_p_star(plan->mode, plan->alpha, plan->df0);
 	for (size_t i = 0; i < out->looks && blocks[i] <= n; i++) {
@@ -215,7 +217,8 @@ static enum decide_guard guard_state(double lo, double hi, double margin)
 	return hi <= margin ? DECIDE_GUARD_PASSED : DECIDE_GUARD_UNSETTLED;
 }
 
-struct decide_guard_result decide_guard(const double *d, size_t n, double margin, enum better better)
+struct decide_guard_result decide_guard(const double *d, size_t n, double margin,
+					enum better better)
 {
 	struct decide_guard_result r = {DECIDE_GUARD_UNSETTLED, n, NAN, -INFINITY, INFINITY};
 	double sign = better == BETTER_UP ? -1 : 1, half = 0;
@@ -246,7 +249,7 @@ struct decide_guard_result decide_guard(const double *d, size_t n, double margin
 }
 
 enum decide_guard decide_failures(size_t base_failed, size_t base_trials, size_t cand_failed,
-                                  size_t cand_trials, double *p)
+				  size_t cand_trials, double *p)
 {
 	double failed = (double)(base_failed + cand_failed);
 	double worked = (double)(base_trials + cand_trials) - failed;
@@ -267,7 +270,7 @@ enum decide_guard decide_failures(size_t base_failed, size_t base_trials, size_t
 /* -- verdict ------------------------------------------------------------------------------- */
 
 bool decide_verdict(const struct decide_plan *plan, const struct decision *decision,
-                    const struct decide_facts *facts, enum verdict_outcome *verdict)
+		    const struct decide_facts *facts, enum verdict_outcome *verdict)
 {
 	bool more = !facts->ended && facts->blocks < decide_max_blocks(plan->mode);
 

@@ -24,22 +24,21 @@ struct decide_plan {
 	double margin;     /* equivalence: relative, both sides; 0 takes min_effect */
 	double ssr;        /* of the screen, stats_two_way; 0 when there was none */
 	size_t df0;        /* its degrees of freedom; 0 when there was none */
-	bool absolute;     /* d are plain differences, min_effect and margin in their unit (no log) */
+	bool absolute;     /* d are plain differences: min_effect and margin are in their unit */
 };
 
 /* est, lo, hi, lo95, hi95 and se are on the scale of d; stats_relative() makes them relative. */
 struct decision {
-	bool done;                    /* false: more blocks are needed, verdict has no meaning yet */
-	enum verdict_outcome verdict; /* from ACCEPTED on: INVALID and REJECTED_GUARD are not its own */
-	size_t look;       /* 1, 2, ...: the last look that was reached; 0 before the first */
-	size_t looks;      /* looks that the mode has */
-	size_t n;          /* blocks used: those of the deciding look, or all so far */
-	double est;        /* mean of d; NAN when n is 0 */
+	bool done;                    /* false: more blocks are needed, there is no verdict */
+	enum verdict_outcome verdict; /* ACCEPTED to INCONCLUSIVE, never REJECTED_GUARD */
+	size_t look;                  /* 1, 2, ...: the last look reached; 0 before the first */
+	size_t looks;                 /* looks that the mode has */
+	size_t n;                     /* blocks used: of the deciding look, or all so far */
+	double est;                   /* mean of d; NAN when n is 0 */
 	double se, df;
-	double lo, hi;     /* est -+ t_{1-p_star,df} se: a side errs with at most alpha over all looks */
-	double lo95, hi95; /* the two-sided 95 % repeated interval, from p* at 0.025: the one to show */
-	double p;          /* one-sided, of a gain */
-	double p_worse;    /* one-sided, of a loss: 1 - p */
+	double lo, hi;     /* est -+ t_{1-p_star,df} se: a side errs with at most alpha */
+	double lo95, hi95; /* two-sided 95 % repeated interval, p* of 0.025: the one to show */
+	double p, p_worse; /* one-sided, of a gain and of a loss; both 1 without se */
 	double p_star;     /* the bound of p at each look */
 };
 
@@ -83,7 +82,7 @@ struct decide_stat decide_stat(double ssr, size_t df0, const double *d, size_t n
  * Futility is not binding: going on in spite of it keeps the error at alpha. So a verdict is either
  * worse or no useful gain, never both, and their order does not matter. Returns out->done. */
 bool decide_confirm(const struct decide_plan *plan, const double *d, size_t n,
-                    struct decision *out);
+		    struct decision *out);
 
 /* Guards. */
 enum decide_guard { DECIDE_GUARD_PASSED, DECIDE_GUARD_UNSETTLED, DECIDE_GUARD_VIOLATED };
@@ -96,21 +95,21 @@ struct decide_guard_result {
 };
 
 /* Non-inferiority of the candidate in a guard's metric. d: paired differences candidate - baseline
- * in the metric's own direction, logs, relative or absolute, as the margin (>= 0) is; `better`: which
- * way of the metric is good, with BETTER_NONE both ways are bad.
- * Passed: the one-sided 95 % bound of the worsening is within the margin. Violated: the opposite
- * bound is beyond it. Else unsettled, also with n < 2. Equal differences have bounds at their mean.
- * An infinite worsening (the candidate's loss became NaN: the caller passes INFINITY or -INFINITY)
- * is violated at once; a NAN (absent) leaves the guard unsettled: absent is never zero. */
+ * in the metric's own direction, logs, relative or absolute, as the margin (>= 0) is; `better`:
+ * which way of the metric is good, with BETTER_NONE both ways are bad. Passed: the one-sided 95 %
+ * bound of the worsening is within the margin. Violated: the opposite bound is beyond it. Else
+ * unsettled, also with n < 2. Equal differences have bounds at their mean. An infinite worsening
+ * (the candidate's loss became NaN: the caller passes INFINITY or -INFINITY) is violated at once; a
+ * NAN (absent) leaves the guard unsettled: absent is never zero. */
 struct decide_guard_result decide_guard(const double *d, size_t n, double margin,
-                                        enum better better);
+					enum better better);
 
 /* Failures charged to the arms: Fisher's exact test, one-sided, p of so many of the failures being
  * the candidate's. Violated: p <= 0.05, or two failures at least, more than the baseline has, that
- * are more than 20 % of the candidate's trials. Unsettled: more failures than the baseline, short of
- * that. Else passed. p may be NULL. failed <= trials. */
+ * are more than 20 % of the candidate's trials. Unsettled: more failures than the baseline, short
+ * of that. Else passed. p may be NULL. failed <= trials. */
 enum decide_guard decide_failures(size_t base_failed, size_t base_trials, size_t cand_failed,
-                                  size_t cand_trials, double *p);
+				  size_t cand_trials, double *p);
 
 /* The worse of two: violated before unsettled before passed. */
 enum decide_guard decide_guard_worst(enum decide_guard a, enum decide_guard b);
@@ -128,7 +127,7 @@ struct decide_facts {
  * was decided at its look) and is then inconclusive: what is not shown to be harmless is not
  * accepted. Returns false when there is no verdict yet and more blocks are needed. */
 bool decide_verdict(const struct decide_plan *plan, const struct decision *decision,
-                    const struct decide_facts *facts, enum verdict_outcome *verdict);
+		    const struct decide_facts *facts, enum verdict_outcome *verdict);
 
 /*
  * Alpha over a campaign: the fallback procedure (Wiens 2003) with equal shares. The plan fixes the
@@ -150,9 +149,9 @@ struct alpha_ledger alpha_ledger_init(double alpha, size_t stages);
 size_t alpha_ledger_left(const struct alpha_ledger *ledger);
 /* Alpha of the next confirm stage; 0 when none is left. */
 double alpha_ledger_next(const struct alpha_ledger *ledger);
-/* Book a finished stage. `looks`: how many of its looks were reached; a stage that is invalid before
- * its first look uses neither alpha nor one of the stages. Guard rejections spend. Returns what it
- * spent. */
+/* Book a finished stage. `looks`: how many of its looks were reached; a stage that is invalid
+ * before its first look uses neither alpha nor one of the stages. Guard rejections spend. Returns
+ * what it spent. */
 double alpha_ledger_settle(struct alpha_ledger *ledger, enum verdict_outcome verdict, size_t looks);
 
 #endif

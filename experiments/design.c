@@ -32,7 +32,7 @@ static void order_pass(uint64_t seed, uint64_t stage, size_t pass, size_t arms, 
 }
 
 void design_order(uint64_t seed, uint64_t stage, size_t block, size_t arms, size_t repeats,
-                  size_t *out)
+		  size_t *out)
 {
 	if (arms < 1 || arms > DESIGN_MAX_ARMS || repeats > DESIGN_MAX_REPEATS)
 		return;
@@ -102,7 +102,7 @@ static struct standing standing_of(const double *y, size_t k, size_t blocks, siz
 	return st;
 }
 
-/* Gains before the rest, then those that lasted longer, then the larger mean, then the lower arm. */
+/* Gains first, then those that lasted longer, then the larger mean, then the lower arm. */
 static bool ranks_before(const struct standing *a, const struct standing *b)
 {
 	bool a_gains = a->mean > 0, b_gains = b->mean > 0;
@@ -245,7 +245,7 @@ static double mde_at(double p_star, double s, size_t n, size_t repeats, size_t d
 	if (n == 0 || !(df > 0) || !(p_star > 0))
 		return INFINITY;
 	return expm1((stats_t_quantile(1 - p_star, df) + stats_t_quantile(DESIGN_POWER, df)) * s *
-	             sqrt(2 / ((double)n * (double)repeats)));
+		     sqrt(2 / ((double)n * (double)repeats)));
 }
 
 double design_mde(enum run_mode mode, double alpha, double s, size_t repeats, size_t df0)

@@ -15,8 +15,8 @@
 #include "experiments/model.h"
 
 enum {
-	DESIGN_MAX_ARMS = 256,  /* 200 candidates and their baseline: the largest screen we promise */
-	DESIGN_MAX_REPEATS = 64 /* runs of an arm in a block; more belongs into the measured window */
+	DESIGN_MAX_ARMS = 256,  /* 200 candidates, the most we promise, and a baseline */
+	DESIGN_MAX_REPEATS = 64 /* of an arm in a block; rather lengthen the window */
 };
 #define DESIGN_POWER 0.80 /* of a smallest detectable effect */
 
@@ -29,7 +29,7 @@ enum {
  * BA, AB in randomised pairs. 1 <= arms <= DESIGN_MAX_ARMS, 1 <= repeats <= DESIGN_MAX_REPEATS;
  * beyond that out is not written. Discarded warm-up trials are the caller's. */
 void design_order(uint64_t seed, uint64_t stage, size_t block, size_t arms, size_t repeats,
-                  size_t *out);
+		  size_t *out);
 
 /* Screen by halving. Blocks of a screen of k candidates: 0 for k <= 1 (straight to confirm),
  * quick 2, else 4. */
@@ -47,7 +47,7 @@ size_t design_screen_df(enum run_mode mode, size_t k);
  * 1..k that take part, in ascending order; returns their number. Taken are the best of those of
  * the round before, in the order of design_screen_rank(). */
 size_t design_screen_round(enum run_mode mode, size_t k, size_t round, const double *y,
-                           size_t *out);
+			   size_t *out);
 
 /* Rank the candidates after `blocks` blocks of a screen. out[] (k elements) gets arms 1..k, best
  * first: those with a mean above 0 before the rest, of these the ones that lasted longest, then by
@@ -73,21 +73,21 @@ double design_mde(enum run_mode mode, double alpha, double s, size_t repeats, si
 /* What a plan prints before anything runs, and why it may be refused. */
 struct design_question {
 	enum run_mode mode;
-	double alpha;        /* of the campaign */
-	size_t stages;       /* most confirm stages that share it */
-	size_t candidates;   /* of the first screen */
-	size_t repeats;      /* runs of an arm in a block */
-	double noise;        /* log sd of a run within a block */
-	double gain_sought;  /* relative: the smallest predicted or asked-for gain that matters */
-	size_t blocks_left;  /* what the budget allows for one confirm stage; 0 = no bound */
+	double alpha;       /* of the campaign */
+	size_t stages;      /* most confirm stages that share it */
+	size_t candidates;  /* of the first screen */
+	size_t repeats;     /* runs of an arm in a block */
+	double noise;       /* log sd of a run within a block */
+	double gain_sought; /* relative: the smallest predicted or asked-for gain that matters */
+	size_t blocks_left; /* what the budget allows for one confirm stage; 0 = no bound */
 };
 struct design_answer {
-	double share;       /* alpha of the first confirm stage */
+	double share; /* alpha of the first confirm stage */
 	double p_star;
-	size_t df0;         /* of the screen, if every trial ends well */
+	size_t df0; /* of the screen, if every trial ends well */
 	size_t screen_runs, confirm_runs_max, final_runs;
-	double mde;         /* relative, of one confirm stage */
-	bool answerable;    /* mde <= gain_sought; never when the budget ends before the first look */
+	double mde;      /* relative, of one confirm stage */
+	bool answerable; /* mde <= gain_sought; never when the budget ends before the first look */
 	size_t repeats_needed; /* fewest repeats that make it so; 0 = not even DESIGN_MAX_REPEATS */
 };
 struct design_answer design_plan(const struct design_question *question);

@@ -201,7 +201,8 @@ size_t stats_unit_means(const double *v, const size_t *unit, size_t n, double *o
 
 struct stats_components stats_components(const double *v, const size_t *unit, size_t n)
 {
-	struct stats_components c = {.n = n, .mean = stats_mean(v, n), .within_var = NAN, .between_var = NAN};
+	struct stats_components c = {
+		.n = n, .mean = stats_mean(v, n), .within_var = NAN, .between_var = NAN};
 	_cleanup_free_ double *means = xcalloc(n + 1, sizeof(*means));
 	_cleanup_free_ size_t *index = xcalloc(n + 1, sizeof(*index));
 	_cleanup_free_ size_t *count = xcalloc(n + 1, sizeof(*count));
@@ -247,7 +248,8 @@ static size_t solve_symmetric(double *m, double *rhs, size_t k, double *x)
 		size_t p = k;
 
 		for (size_t i = 0; i < k; i++) {
-			if (!done[i] && m[i * k + i] > tolerance * largest && (p == k || m[i * k + i] > m[p * k + p]))
+			if (!done[i] && m[i * k + i] > tolerance * largest &&
+			    (p == k || m[i * k + i] > m[p * k + p]))
 				p = i;
 		}
 		if (p == k)
@@ -269,7 +271,8 @@ static size_t solve_symmetric(double *m, double *rhs, size_t k, double *x)
 }
 
 /* Mean over the blocks in which the arm has a value of y, or of block_effect when that is given. */
-static double arm_mean(const double *y, const double *block_effect, size_t arms, size_t blocks, size_t arm)
+static double arm_mean(const double *y, const double *block_effect, size_t arms, size_t blocks,
+		       size_t arm)
 {
 	double sum = 0;
 	size_t n = 0;
@@ -284,7 +287,8 @@ static double arm_mean(const double *y, const double *block_effect, size_t arms,
 }
 
 /* Add one arm to the normal equations of the block effects, the arm effects being eliminated. */
-static void eliminate_arm(const double *y, size_t arms, size_t blocks, size_t arm, double *m, double *rhs)
+static void eliminate_arm(const double *y, size_t arms, size_t blocks, size_t arm, double *m,
+			  double *rhs)
 {
 	double mean = arm_mean(y, NULL, arms, blocks, arm);
 	size_t n = 0;
@@ -344,7 +348,7 @@ double stats_mde(double alpha, double power, double s, size_t n, size_t r)
 	if (n < 2)
 		return INFINITY;
 	return expm1((stats_t_quantile(1 - alpha, df) + stats_t_quantile(power, df)) * s *
-	             sqrt(2 / ((double)n * (double)r)));
+		     sqrt(2 / ((double)n * (double)r)));
 }
 
 double stats_sign_flip_p(const double *d, size_t n)
@@ -363,8 +367,9 @@ double stats_sign_flip_p(const double *d, size_t n)
 	/* Patterns that equal the observed one must count in spite of rounding. */
 	least = observed - 1e-9 * size;
 	sum = observed;
+	/* In the order of a Gray code, so that one sign changes a step. */
 	for (size_t pattern = 1; pattern <= (size_t)1 << n; pattern++) {
-		size_t i = (size_t)__builtin_ctzll(pattern); /* Gray code: one sign changes a step */
+		size_t i = (size_t)__builtin_ctzll(pattern);
 
 		hits += sum >= least;
 		if (i == n)
@@ -396,6 +401,7 @@ struct stats_trend stats_trend(const double *v, size_t n)
 	}
 	t.df = (double)(n - 2);
 	t.se = sqrt(ssr / t.df / sxx);
-	t.p_two_sided = 2 * fmin(stats_t_p_greater(t.slope, t.se, t.df), stats_t_p_greater(-t.slope, t.se, t.df));
+	t.p_two_sided = 2 * fmin(stats_t_p_greater(t.slope, t.se, t.df),
+				 stats_t_p_greater(-t.slope, t.se, t.df));
 	return t;
 }

@@ -32,7 +32,7 @@ double stats_mad(const double *v, size_t n);
 /* Mean without the floor(cut * n) smallest and as many largest values; cut in [0, 0.5). */
 double stats_trimmed_mean(const double *v, size_t n, double cut);
 
-/* Student's t with df > 0 (need not be whole). cdf: P(T <= t). sf: P(T > t). quantile: p in (0, 1). */
+/* Student's t, df > 0, need not be whole. cdf: P(T <= t). sf: P(T > t). quantile: p in (0, 1). */
 double stats_t_cdf(double t, double df);
 double stats_t_sf(double t, double df);
 double stats_t_quantile(double p, double df);
@@ -90,13 +90,13 @@ size_t stats_unit_means(const double *v, const size_t *unit, size_t n, double *o
 
 /* Smallest detectable effect of a paired comparison with a fixed number of blocks, relative:
  * expm1((t_{1-alpha,df} + t_{power,df}) s sqrt(2 / (n r))), df = n - 1 (statistics.md 6.3).
- * alpha one-sided; s is the noise (log sd) of one run within a block; n >= 2 blocks with r >= 1 runs
- * of each arm. INFINITY when n < 2. design_mde() is the one for a stage with looks. */
+ * alpha one-sided; s is the noise (log sd) of one run within a block; n >= 2 blocks with r >= 1
+ * runs of each arm. INFINITY when n < 2. design_mde() is the one for a stage with looks. */
 double stats_mde(double alpha, double power, double s, size_t n, size_t r);
 
 /* Exact one-sided sign-flip p of mean > 0: the share of the 2^n sign patterns whose sum is at least
- * the observed one (Fisher's randomisation test). A cross-check that is printed and decides nothing.
- * 1 <= n <= STATS_SIGN_FLIP_MAX, else NAN. */
+ * the observed one (Fisher's randomisation test). A cross-check that is printed and decides
+ * nothing. 1 <= n <= STATS_SIGN_FLIP_MAX, else NAN. */
 enum { STATS_SIGN_FLIP_MAX = 24 }; /* 2^24 patterns take 0.1 s; also the most blocks of a stage */
 double stats_sign_flip_p(const double *d, size_t n);
 

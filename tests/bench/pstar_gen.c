@@ -6,8 +6,8 @@
  *	build/release/tests/bench/pstar_gen > pstar.def && mv pstar.def experiments/
  *
  * An entry is the alpha-quantile of the smallest p over the looks, rounded down to 4 digits. With
- * the default of 16,000,000 draws its relative standard error is about 1 / sqrt(16e6 alpha): 0.11 % at
- * alpha 0.05, 1.1 % at 0.0005. Seeds are fixed: the same program writes the same table.
+ * the default of 16,000,000 draws its relative standard error is about 1 / sqrt(16e6 alpha):
+ * 0.11 % at alpha 0.05, 1.1 % at 0.0005. Seeds are fixed: the same program writes the same table.
  */
 /* link: -lRmath -lxxhash -lm */
 #include <math.h>
@@ -18,9 +18,10 @@
 #include "tests/bench/pstar_sim.h"
 
 /* alpha/m and its sums for m up to 6 in the modes, halves for two-sided intervals. */
-static const double ALPHAS[] = {0.0005, 0.001, 0.00125, 0.01 / 6, 0.002, 0.0025, 0.01 / 3, 0.005,
-                                0.00625, 0.05 / 6, 0.01, 0.0125, 0.05 / 3, 0.02, 0.025, 0.03,
-                                0.1 / 3, 0.0375, 0.04, 0.05, 0.075, 0.1};
+static const double ALPHAS[] = {0.0005,   0.001, 0.00125, 0.01 / 6, 0.002,   0.0025,
+				0.01 / 3, 0.005, 0.00625, 0.05 / 6, 0.01,    0.0125,
+				0.05 / 3, 0.02,  0.025,   0.03,     0.1 / 3, 0.0375,
+				0.04,     0.05,  0.075,   0.1};
 static const size_t DF0[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 20, 30, 60};
 static const size_t LOOKS[] = {5, 7, 10};
 
@@ -46,7 +47,8 @@ static void write_row(size_t looks, size_t df0, double *p, size_t n, size_t draw
 		size_t rank = (size_t)floor(ALPHAS[i] * (double)draws);
 
 		if (rank < 1 || rank > n) {
-			fprintf(stderr, "pstar_gen: %zu draws are too few for alpha %g\n", draws, ALPHAS[i]);
+			fprintf(stderr, "pstar_gen: %zu draws are too few for alpha %g\n", draws,
+				ALPHAS[i]);
 			exit(2);
 		}
 		printf(", %.4g", floor_digits(p[rank - 1]));

@@ -81,11 +81,12 @@ static void p_star_is_derived_again(void **state)
 				size_t side = j % 2, a = j / 2 % 2, m = j / 4;
 
 				wrong[a][m] += least[side][decide_looks(MODES[m], NULL) - 1] <=
-				               decide_p_star(MODES[m], alphas[a], df0[k]);
+					       decide_p_star(MODES[m], alphas[a], df0[k]);
 			}
 		}
 		for (size_t j = 0; j < 2 * ARRAY_LEN(MODES); j++) {
-			double alpha = alphas[j % 2], got = (double)wrong[j % 2][j / 2] / (2 * DRAWS);
+			double alpha = alphas[j % 2],
+			       got = (double)wrong[j % 2][j / 2] / (2 * DRAWS);
 
 			/* 4.5 sd, and 1 % of alpha for the table's own error */
 			assert_near(got, alpha, 0.01 * alpha + 4.5 * sqrt(alpha / (2 * DRAWS)));
@@ -112,7 +113,8 @@ static void p_star_is_safe_between_the_entries(void **state)
 				before = p;
 			}
 		}
-		assert_near(decide_p_star(MODES[m], 3 * (0.05 / 3), 11), decide_p_star(MODES[m], 0.05, 11), 1e-12);
+		assert_near(decide_p_star(MODES[m], 3 * (0.05 / 3), 11),
+			    decide_p_star(MODES[m], 0.05, 11), 1e-12);
 		assert_near(decide_p_star(MODES[m], 0, 11), 0, 0);
 		assert_near(decide_p_star(MODES[m], 1e-6, 11), 1e-6 / looks, 1e-12);
 	}
@@ -131,7 +133,8 @@ static void the_statistic_is_that_of_the_notes(void **state)
 	assert_near(own.se, sqrt(s / 3 / 4), 1e-15);
 	assert_near(own.df, 3, 0);
 	assert_near(with.se_pooled, sqrt((2 * 0.0008 + s) / 14 / 4), 1e-15);
-	assert_near(with.se, sqrt(s / 3 / 4), 1e-15); /* noisier than the screen: its own variance */
+	assert_near(with.se, sqrt(s / 3 / 4),
+		    1e-15); /* noisier than the screen: its own variance */
 	assert_near(with.df, 14, 0);
 	assert_near(decide_stat(0.08, 11, d, 4).se, sqrt((2 * 0.08 + s) / 14 / 4), 1e-15);
 	assert_true(isnan(decide_stat(0, 0, d, 1).se));
@@ -165,7 +168,8 @@ static void before_and_between_looks_it_goes_on(void **state)
 {
 	const double d[] = {0.2, 0.2, 0.0, 0.1, -0.2, 0.3, 0.3};
 	struct decide_plan plan = plan_of(MODE_STANDARD);
-	struct decision none = confirm(&plan, d, 0), two = confirm(&plan, d, 2), seven = confirm(&plan, d, 7);
+	struct decision none = confirm(&plan, d, 0), two = confirm(&plan, d, 2),
+			seven = confirm(&plan, d, 7);
 
 	(void)state;
 	assert_false(none.done);
@@ -260,7 +264,8 @@ static void a_gain_below_the_least_useful_one_is_not_accepted(void **state)
 static void absolute_differences_take_the_effect_as_it_is(void **state)
 {
 	const double d[] = {49, 51, 50};
-	struct decide_plan plan = {.mode = MODE_QUICK, .alpha = 0.05, .min_effect = 60, .absolute = true};
+	struct decide_plan plan = {
+		.mode = MODE_QUICK, .alpha = 0.05, .min_effect = 60, .absolute = true};
 
 	(void)state;
 	assert_int_equal(confirm(&plan, d, 3).verdict, VERDICT_EQUIVALENT);
@@ -304,14 +309,16 @@ static void relabelling_the_arms_flips_the_sign(void **state)
 
 static void guards_pass_violate_or_wait(void **state)
 {
-	const double steady[] = {0.001, -0.001, 0.002, 0}, worse[] = {0.10, 0.11, 0.09}, wild[] = {-0.2, 0.3};
+	const double steady[] = {0.001, -0.001, 0.002, 0}, worse[] = {0.10, 0.11, 0.09},
+		     wild[] = {-0.2, 0.3};
 	const double equal[] = {0.02, 0.02};
 	struct decide_guard_result g = decide_guard(steady, 4, 0.01, BETTER_DOWN);
 
 	(void)state;
 	assert_int_equal(g.state, DECIDE_GUARD_PASSED);
 	assert_near(g.worsening, 0.0005, 1e-12);
-	assert_near((g.hi - g.worsening) / (stats_sd(steady, 4) / 2), stats_t_quantile(0.95, 3), 1e-9);
+	assert_near((g.hi - g.worsening) / (stats_sd(steady, 4) / 2), stats_t_quantile(0.95, 3),
+		    1e-9);
 	assert_int_equal(decide_guard(worse, 3, 0.01, BETTER_DOWN).state, DECIDE_GUARD_VIOLATED);
 	assert_int_equal(decide_guard(worse, 3, 0.01, BETTER_UP).state, DECIDE_GUARD_PASSED);
 	assert_int_equal(decide_guard(worse, 3, 0.01, BETTER_NONE).state, DECIDE_GUARD_VIOLATED);
@@ -324,7 +331,8 @@ static void guards_pass_violate_or_wait(void **state)
 
 static void guards_of_missing_or_infinite_values(void **state)
 {
-	const double inf[] = {0, INFINITY, 0}, up[] = {0, -INFINITY}, absent[] = {0, NAN, 0}, one[] = {0};
+	const double inf[] = {0, INFINITY, 0}, up[] = {0, -INFINITY}, absent[] = {0, NAN, 0},
+		     one[] = {0};
 
 	(void)state;
 	assert_int_equal(decide_guard(inf, 3, 0.01, BETTER_DOWN).state, DECIDE_GUARD_VIOLATED);
@@ -369,10 +377,12 @@ static void failures_are_compared(void **state)
 	assert_near(p, 17.0 / 70, 1e-12);
 	assert_int_equal(decide_failures(0, 3, 3, 3, &p), DECIDE_GUARD_VIOLATED); /* p = 0.05 */
 	assert_near(p, 0.05, 1e-12);
-	assert_int_equal(decide_failures(0, 4, 2, 4, NULL), DECIDE_GUARD_VIOLATED); /* half of them */
+	assert_int_equal(decide_failures(0, 4, 2, 4, NULL),
+			 DECIDE_GUARD_VIOLATED); /* half of them */
 	assert_int_equal(decide_failures(0, 12, 2, 12, NULL), DECIDE_GUARD_UNSETTLED);
 	assert_int_equal(decide_failures(0, 4, 1, 4, NULL), DECIDE_GUARD_UNSETTLED);
-	assert_int_equal(decide_failures(3, 4, 3, 4, NULL), DECIDE_GUARD_PASSED); /* the baseline too */
+	assert_int_equal(decide_failures(3, 4, 3, 4, NULL),
+			 DECIDE_GUARD_PASSED); /* the baseline too */
 	assert_int_equal(decide_failures(3, 4, 0, 4, NULL), DECIDE_GUARD_PASSED);
 	assert_int_equal(decide_failures(0, 0, 0, 0, NULL), DECIDE_GUARD_PASSED);
 }
@@ -390,33 +400,44 @@ static void verdicts_are_tried_in_their_order(void **state)
 	} cases[] = {
 		{true, true, false, DECIDE_GUARD_VIOLATED, VERDICT_ACCEPTED, 3, VERDICT_INVALID},
 		{true, false, false, DECIDE_GUARD_PASSED, VERDICT_ACCEPTED, 0, VERDICT_INVALID},
-		{false, true, false, DECIDE_GUARD_VIOLATED, VERDICT_ACCEPTED, 3, VERDICT_REJECTED_GUARD},
-		{false, false, false, DECIDE_GUARD_VIOLATED, VERDICT_ACCEPTED, 1, VERDICT_REJECTED_GUARD},
-		{false, true, false, DECIDE_GUARD_VIOLATED, VERDICT_REJECTED_WORSE, 3, VERDICT_REJECTED_GUARD},
+		{false, true, false, DECIDE_GUARD_VIOLATED, VERDICT_ACCEPTED, 3,
+		 VERDICT_REJECTED_GUARD},
+		{false, false, false, DECIDE_GUARD_VIOLATED, VERDICT_ACCEPTED, 1,
+		 VERDICT_REJECTED_GUARD},
+		{false, true, false, DECIDE_GUARD_VIOLATED, VERDICT_REJECTED_WORSE, 3,
+		 VERDICT_REJECTED_GUARD},
 		{false, true, false, DECIDE_GUARD_PASSED, VERDICT_ACCEPTED, 3, VERDICT_ACCEPTED},
 		{false, true, true, DECIDE_GUARD_PASSED, VERDICT_ACCEPTED, 3, VERDICT_ACCEPTED},
 		{false, true, false, DECIDE_GUARD_UNSETTLED, VERDICT_ACCEPTED, 3, -1},
-		{false, true, false, DECIDE_GUARD_UNSETTLED, VERDICT_ACCEPTED, 12, VERDICT_INCONCLUSIVE},
-		{false, true, true, DECIDE_GUARD_UNSETTLED, VERDICT_ACCEPTED, 3, VERDICT_INCONCLUSIVE},
-		{false, true, false, DECIDE_GUARD_UNSETTLED, VERDICT_EQUIVALENT, 3, VERDICT_EQUIVALENT},
-		{false, true, false, DECIDE_GUARD_UNSETTLED, VERDICT_REJECTED_NO_GAIN, 3, VERDICT_REJECTED_NO_GAIN},
-		{false, true, false, DECIDE_GUARD_PASSED, VERDICT_REJECTED_WORSE, 3, VERDICT_REJECTED_WORSE},
-		{false, true, false, DECIDE_GUARD_PASSED, VERDICT_INCONCLUSIVE, 12, VERDICT_INCONCLUSIVE},
+		{false, true, false, DECIDE_GUARD_UNSETTLED, VERDICT_ACCEPTED, 12,
+		 VERDICT_INCONCLUSIVE},
+		{false, true, true, DECIDE_GUARD_UNSETTLED, VERDICT_ACCEPTED, 3,
+		 VERDICT_INCONCLUSIVE},
+		{false, true, false, DECIDE_GUARD_UNSETTLED, VERDICT_EQUIVALENT, 3,
+		 VERDICT_EQUIVALENT},
+		{false, true, false, DECIDE_GUARD_UNSETTLED, VERDICT_REJECTED_NO_GAIN, 3,
+		 VERDICT_REJECTED_NO_GAIN},
+		{false, true, false, DECIDE_GUARD_PASSED, VERDICT_REJECTED_WORSE, 3,
+		 VERDICT_REJECTED_WORSE},
+		{false, true, false, DECIDE_GUARD_PASSED, VERDICT_INCONCLUSIVE, 12,
+		 VERDICT_INCONCLUSIVE},
 		{false, false, false, DECIDE_GUARD_PASSED, VERDICT_ACCEPTED, 4, -1},
-		{false, false, true, DECIDE_GUARD_PASSED, VERDICT_ACCEPTED, 4, VERDICT_INCONCLUSIVE},
+		{false, false, true, DECIDE_GUARD_PASSED, VERDICT_ACCEPTED, 4,
+		 VERDICT_INCONCLUSIVE},
 	};
 	struct decide_plan plan = plan_of(MODE_STANDARD);
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct decision decision = {.done = cases[i].done, .verdict = cases[i].own};
-		struct decide_facts facts = {cases[i].invalid, cases[i].guard, cases[i].blocks, cases[i].ended};
+		struct decide_facts facts = {cases[i].invalid, cases[i].guard, cases[i].blocks,
+					     cases[i].ended};
 		enum verdict_outcome got;
 		bool done = decide_verdict(&plan, &decision, &facts, &got);
 
 		if (done != (cases[i].want >= 0) || (done && (int)got != cases[i].want))
-			fail_msg("case %zu: %s, verdict %d, want %d", i, done ? "done" : "goes on", (int)got,
-			         cases[i].want);
+			fail_msg("case %zu: %s, verdict %d, want %d", i, done ? "done" : "goes on",
+				 (int)got, cases[i].want);
 	}
 }
 
@@ -453,14 +474,16 @@ static void the_ledger_never_exceeds_alpha(void **state)
 		double per_stage = l.total / (double)l.stages;
 
 		for (size_t step = 0; step < 20; step++) {
-			enum verdict_outcome v = (enum verdict_outcome)rng_below(&r, VERDICT_INCONCLUSIVE + 1);
+			enum verdict_outcome v = (enum verdict_outcome)rng_below(
+				&r, VERDICT_INCONCLUSIVE + 1);
 			double next = alpha_ledger_next(&l);
 
 			assert_true(l.spent + next <= l.total * (1 + 1e-12));
 			assert_true((next > 0) == (alpha_ledger_left(&l) > 0));
 			alpha_ledger_settle(&l, v, rng_below(&r, 3));
-			assert_true(l.spent + l.returned + per_stage * (double)alpha_ledger_left(&l) <=
-			            l.total * (1 + 1e-12));
+			assert_true(l.spent + l.returned +
+					    per_stage * (double)alpha_ledger_left(&l) <=
+				    l.total * (1 + 1e-12));
 		}
 	}
 }
@@ -480,10 +503,12 @@ static void the_family_wise_error_is_at_most_alpha(void **state)
 			bool false_win = false;
 
 			for (size_t h = 0; alpha_ledger_left(&l) > 0; h++) {
-				bool helps = h < helpful, win = helps || rng_uniform(&r) <= alpha_ledger_next(&l);
+				bool helps = h < helpful,
+				     win = helps || rng_uniform(&r) <= alpha_ledger_next(&l);
 
 				false_win |= win && !helps;
-				alpha_ledger_settle(&l, win ? VERDICT_ACCEPTED : VERDICT_INCONCLUSIVE, 1);
+				alpha_ledger_settle(
+					&l, win ? VERDICT_ACCEPTED : VERDICT_INCONCLUSIVE, 1);
 			}
 			wrong += false_win;
 		}

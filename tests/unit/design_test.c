@@ -223,7 +223,8 @@ static void ranking_does_not_depend_on_labels(void **state)
 			for (size_t i = 0; i < N; i++)
 				z[block * (N + 1) + 1 + to[i]] = y[block * (N + 1) + 1 + i];
 		}
-		assert_int_equal(design_screen_rank(y, N, 4, a, NULL), design_screen_rank(z, N, 4, b, NULL));
+		assert_int_equal(design_screen_rank(y, N, 4, a, NULL),
+				 design_screen_rank(z, N, 4, b, NULL));
 		for (size_t i = 0; i < N; i++)
 			assert_int_equal(to[a[i] - 1] + 1, b[i]);
 	}
@@ -245,8 +246,13 @@ static void repeats_follow_the_variance_components(void **state)
 static void a_plan_says_what_it_can_show(void **state)
 {
 	struct design_question q = {
-		.mode = MODE_STANDARD, .alpha = 0.05, .stages = 1, .candidates = 10,
-		.repeats = 1, .noise = 0.02, .gain_sought = 0.05,
+		.mode = MODE_STANDARD,
+		.alpha = 0.05,
+		.stages = 1,
+		.candidates = 10,
+		.repeats = 1,
+		.noise = 0.02,
+		.gain_sought = 0.05,
 	};
 	struct design_answer a = design_plan(&q);
 	double df = 22;
@@ -257,8 +263,10 @@ static void a_plan_says_what_it_can_show(void **state)
 	assert_int_equal(a.confirm_runs_max, 24);
 	assert_int_equal(a.final_runs, 16);
 	assert_near(a.p_star, decide_p_star(MODE_STANDARD, 0.05, 11), 0);
-	assert_near(a.mde, expm1((stats_t_quantile(1 - a.p_star, df) + stats_t_quantile(0.8, df)) * 0.02 *
-	                         sqrt(2 / 12.0)), 1e-12);
+	assert_near(a.mde,
+		    expm1((stats_t_quantile(1 - a.p_star, df) + stats_t_quantile(0.8, df)) * 0.02 *
+			  sqrt(2 / 12.0)),
+		    1e-12);
 	assert_near(a.mde, design_mde(MODE_STANDARD, 0.05, 0.02, 1, 11), 1e-12);
 	assert_true(a.answerable);
 	assert_int_equal(a.repeats_needed, 1);
@@ -277,8 +285,14 @@ static void a_plan_says_what_it_can_show(void **state)
 static void a_budget_below_the_first_look_answers_nothing(void **state)
 {
 	struct design_question q = {
-		.mode = MODE_QUICK, .alpha = 0.05, .stages = 2, .candidates = 4,
-		.repeats = 2, .noise = 0.01, .gain_sought = 0.5, .blocks_left = 2,
+		.mode = MODE_QUICK,
+		.alpha = 0.05,
+		.stages = 2,
+		.candidates = 4,
+		.repeats = 2,
+		.noise = 0.01,
+		.gain_sought = 0.5,
+		.blocks_left = 2,
 	};
 	struct design_answer a = design_plan(&q);
 

@@ -133,7 +133,8 @@ static void components_of_one_group_or_single_values(void **state)
 {
 	const double v[] = {1, 2, 4};
 	const size_t same[] = {5, 5, 5}, each[] = {1, 2, 3};
-	struct stats_components one = stats_components(v, same, 3), single = stats_components(v, each, 3);
+	struct stats_components one = stats_components(v, same, 3),
+				single = stats_components(v, each, 3);
 
 	(void)state;
 	assert_near(one.within_var, 7.0 / 3, 1e-12);
@@ -181,7 +182,9 @@ static void two_way_of_a_halving_screen(void **state)
 	(void)state;
 	for (size_t b = 0; b < BLOCKS; b++) {
 		for (size_t a = 0; a < ARMS; a++)
-			y[b * ARMS + a] = a < width[b] ? (double)(a * a) - 5.0 * (double)b + rng_normal(&r) : NAN;
+			y[b * ARMS + a] = a < width[b] ? (double)(a * a) - 5.0 * (double)b +
+								 rng_normal(&r)
+						       : NAN;
 	}
 	t = stats_two_way(y, ARMS, BLOCKS);
 	assert_int_equal(t.obs, 25);

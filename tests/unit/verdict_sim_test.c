@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whole campaigns against a declared truth, through design.c, stats.c and decide.c: screens by
- * halving, confirm stages that go on after a refutation, alpha from the ledger. Numbers of campaigns
- * are small; bounds are 4.5 standard errors wide, so that they hold for any seed.
+ * halving, confirm stages that go on after a refutation, alpha from the ledger. Numbers of
+ * campaigns are small; bounds are 4.5 standard errors wide, so that they hold for any seed.
  */
 #include <math.h>
 
@@ -18,12 +18,12 @@ enum { K = 10, ARMS = K + 1, BLOCKS = 24 };
 /* The truth; logs, + is better. Arm 0 is the baseline. */
 struct world {
 	double effect[ARMS], noise[ARMS];
-	double node_sd;      /* of an allocation, common to its arms */
-	double interaction;  /* sd of arm x allocation */
-	double first_bonus;  /* the first run of a block is this much faster */
-	double stragglers;   /* probability of a run that is 4 sd slower */
-	bool heavy_tails;    /* t with 3 df instead of normal */
-	bool fixed_order;    /* the candidate always first, as a naive script does it */
+	double node_sd;     /* of an allocation, common to its arms */
+	double interaction; /* sd of arm x allocation */
+	double first_bonus; /* the first run of a block is this much faster */
+	double stragglers;  /* probability of a run that is 4 sd slower */
+	bool heavy_tails;   /* t with 3 df instead of normal */
+	bool fixed_order;   /* the candidate always first, as a naive script does it */
 };
 
 struct tally {
@@ -58,7 +58,7 @@ static double noise_of(const struct world *w, size_t arm, struct rng *r)
 
 /* Run one block of the arms who[0..n): y[who] gets their values. */
 static void run_block(const struct world *w, struct rng *r, size_t stage, size_t block,
-                      const size_t *who, size_t n, double *y)
+		      const size_t *who, size_t n, double *y)
 {
 	double node = w->node_sd * rng_normal(r);
 	size_t order[ARMS];
@@ -71,13 +71,13 @@ static void run_block(const struct world *w, struct rng *r, size_t stage, size_t
 	for (size_t slot = 0; slot < n; slot++) {
 		size_t arm = who[order[slot]];
 
-		y[arm] = node + w->effect[arm] + w->interaction * rng_normal(r) + noise_of(w, arm, r) +
-		         (slot == 0 ? w->first_bonus : 0);
+		y[arm] = node + w->effect[arm] + w->interaction * rng_normal(r) +
+			 noise_of(w, arm, r) + (slot == 0 ? w->first_bonus : 0);
 	}
 }
 
-static void screen(const struct world *w, struct rng *r, enum run_mode mode, size_t stage, double *y,
-                   struct tally *t)
+static void screen(const struct world *w, struct rng *r, enum run_mode mode, size_t stage,
+		   double *y, struct tally *t)
 {
 	size_t blocks = design_screen_blocks(mode, K), who[ARMS] = {0};
 
@@ -92,7 +92,7 @@ static void screen(const struct world *w, struct rng *r, enum run_mode mode, siz
 }
 
 static struct decision confirm(const struct world *w, struct rng *r, const struct decide_plan *plan,
-                               size_t stage, size_t arm, struct tally *t)
+			       size_t stage, size_t arm, struct tally *t)
 {
 	const size_t who[] = {0, arm};
 	double d[BLOCKS], y[ARMS];
@@ -114,7 +114,7 @@ static struct decision confirm(const struct world *w, struct rng *r, const struc
 /* Rounds of screen and confirm until a screen shows no gain, the hypotheses or alpha are used up.
  * A winner becomes the incumbent; refuted arms are not tried again. */
 static void campaign(const struct world *truth, struct rng *r, enum run_mode mode, size_t stages,
-                     struct tally *t)
+		     struct tally *t)
 {
 	struct alpha_ledger ledger = alpha_ledger_init(decide_alpha(mode), stages);
 	struct world w = *truth;
@@ -130,8 +130,10 @@ static void campaign(const struct world *truth, struct rng *r, enum run_mode mod
 		gains = design_screen_rank(y, K, design_screen_blocks(mode, K), rank, NULL);
 		residual = stats_two_way(y, ARMS, design_screen_blocks(mode, K));
 		for (; i < gains && alpha_ledger_left(&ledger) > 0; i++) {
-			struct decide_plan plan = {mode, alpha_ledger_next(&ledger), 0.01, 0, residual.ssr,
-			                           residual.df, false};
+			struct decide_plan plan = {mode,         alpha_ledger_next(&ledger),
+						   0.01,         0,
+						   residual.ssr, residual.df,
+						   false};
 			struct decision out;
 
 			if (tried[rank[i]])
@@ -155,7 +157,7 @@ static void campaign(const struct world *truth, struct rng *r, enum run_mode mod
 }
 
 static struct tally simulate(const struct world *w, enum run_mode mode, size_t stages, size_t n,
-                             uint64_t seed)
+			     uint64_t seed)
 {
 	struct tally t = {0};
 
@@ -176,10 +178,11 @@ static void assert_few_false_wins(const char *what, struct tally t, double alpha
 {
 	double bound = alpha + 4.5 * sqrt(alpha * (1 - alpha) / (double)t.campaigns);
 
-	print_message("# %-28s false wins %.4f of %zu, %.1f runs\n", what, share(t.false_wins, t.campaigns),
-	              t.campaigns, share(t.runs, t.campaigns));
+	print_message("# %-28s false wins %.4f of %zu, %.1f runs\n", what,
+		      share(t.false_wins, t.campaigns), t.campaigns, share(t.runs, t.campaigns));
 	if (share(t.false_wins, t.campaigns) > bound)
-		fail_msg("%s: false wins in %zu of %zu campaigns, alpha %g", what, t.false_wins, t.campaigns, alpha);
+		fail_msg("%s: false wins in %zu of %zu campaigns, alpha %g", what, t.false_wins,
+			 t.campaigns, alpha);
 }
 
 enum { N_NULL = 2000, N_POWER = 1000 };
@@ -189,9 +192,12 @@ static void nothing_helps(void **state)
 	struct world w = quiet_world(0.02);
 
 	(void)state;
-	assert_few_false_wins("standard, 1 confirm", simulate(&w, MODE_STANDARD, 1, N_NULL, 1), 0.05);
-	assert_few_false_wins("standard, 3 confirms", simulate(&w, MODE_STANDARD, 3, N_NULL, 2), 0.05);
-	assert_few_false_wins("standard, 10 confirms", simulate(&w, MODE_STANDARD, 10, N_NULL, 3), 0.05);
+	assert_few_false_wins("standard, 1 confirm", simulate(&w, MODE_STANDARD, 1, N_NULL, 1),
+			      0.05);
+	assert_few_false_wins("standard, 3 confirms", simulate(&w, MODE_STANDARD, 3, N_NULL, 2),
+			      0.05);
+	assert_few_false_wins("standard, 10 confirms", simulate(&w, MODE_STANDARD, 10, N_NULL, 3),
+			      0.05);
 	assert_few_false_wins("quick, 2 confirms", simulate(&w, MODE_QUICK, 2, N_NULL, 4), 0.05);
 	assert_few_false_wins("long, 3 confirms", simulate(&w, MODE_LONG, 3, N_NULL, 5), 0.05);
 	assert_few_false_wins("strict, 3 confirms", simulate(&w, MODE_STRICT, 3, N_NULL, 6), 0.01);
@@ -209,11 +215,14 @@ static void nothing_helps_and_the_cluster_misbehaves(void **state)
 	assert_few_false_wins("t3 noise", simulate(&w, MODE_STANDARD, 3, N_NULL, 12), 0.05);
 	w = quiet_world(0.02);
 	w.interaction = 0.01;
-	assert_few_false_wins("1 % arm x allocation", simulate(&w, MODE_STANDARD, 3, N_NULL, 13), 0.05);
+	assert_few_false_wins("1 % arm x allocation", simulate(&w, MODE_STANDARD, 3, N_NULL, 13),
+			      0.05);
 	w = quiet_world(0.02);
 	w.noise[4] = 0.06;
-	assert_few_false_wins("one arm 3x noisier", simulate(&w, MODE_STANDARD, 1, N_NULL, 14), 0.05);
-	assert_few_false_wins("one arm 3x noisier, 3", simulate(&w, MODE_STANDARD, 3, N_NULL, 15), 0.05);
+	assert_few_false_wins("one arm 3x noisier", simulate(&w, MODE_STANDARD, 1, N_NULL, 14),
+			      0.05);
+	assert_few_false_wins("one arm 3x noisier, 3", simulate(&w, MODE_STANDARD, 3, N_NULL, 15),
+			      0.05);
 	w = quiet_world(0.01);
 	for (size_t a = 1; a < ARMS; a++)
 		w.effect[a] = -0.02;
@@ -228,7 +237,8 @@ static void the_order_within_a_block_does_no_harm(void **state)
 
 	(void)state;
 	w.first_bonus = 0.01;
-	assert_few_false_wins("order effect 1 %, balanced", simulate(&w, MODE_STANDARD, 3, N_NULL, 21), 0.05);
+	assert_few_false_wins("order effect 1 %, balanced",
+			      simulate(&w, MODE_STANDARD, 3, N_NULL, 21), 0.05);
 	w.fixed_order = true;
 	t = simulate(&w, MODE_STANDARD, 3, 300, 22);
 	assert_true(share(t.false_wins, t.campaigns) > 0.3); /* the harness can see the effect */
@@ -243,13 +253,15 @@ static void real_gains_are_found(void **state)
 	(void)state;
 	w.effect[3] = log(1.02);
 	t = simulate(&w, MODE_STANDARD, 1, N_POWER, 31);
-	print_message("# +2 %% at 1 %%: %.3f with %.1f runs\n", share(t.true_wins, t.campaigns), share(t.runs, t.campaigns));
+	print_message("# +2 %% at 1 %%: %.3f with %.1f runs\n", share(t.true_wins, t.campaigns),
+		      share(t.runs, t.campaigns));
 	assert_true(share(t.true_wins, t.campaigns) > 0.93 - 4.5 * 0.0081);
 	assert_true(share(t.runs, t.campaigns) < 40);
 	w = quiet_world(0.02);
 	w.effect[7] = log(1.05);
 	t = simulate(&w, MODE_STANDARD, 1, N_POWER, 32);
-	print_message("# +5 %% at 2 %%: %.3f with %.1f runs\n", share(t.true_wins, t.campaigns), share(t.runs, t.campaigns));
+	print_message("# +5 %% at 2 %%: %.3f with %.1f runs\n", share(t.true_wins, t.campaigns),
+		      share(t.runs, t.campaigns));
 	assert_true(share(t.true_wins, t.campaigns) > 0.98 - 4.5 * 0.0045);
 	t = simulate(&w, MODE_QUICK, 1, N_POWER, 33);
 	print_message("# +5 %% at 2 %%, quick: %.3f\n", share(t.true_wins, t.campaigns));
@@ -266,7 +278,8 @@ static void a_harmful_single_candidate_is_worse(void **state)
 	(void)state;
 	w.effect[1] = log(0.8);
 	for (size_t i = 0; i < 500; i++) {
-		struct decide_plan plan = {.mode = MODE_QUICK, .alpha = 0.05 / 3, .min_effect = 0.01};
+		struct decide_plan plan = {
+			.mode = MODE_QUICK, .alpha = 0.05 / 3, .min_effect = 0.01};
 		struct rng r = rng_at(41, i, 0, 0);
 		struct decision out = confirm(&w, &r, &plan, 1, 1, &t);
 
@@ -274,7 +287,8 @@ static void a_harmful_single_candidate_is_worse(void **state)
 		worse += out.verdict == VERDICT_REJECTED_WORSE;
 	}
 	assert_int_equal(accepted, 0);
-	print_message("# -20 %% at 2 %%: worse in %zu of 500, %.1f runs\n", worse, share(t.runs, 500));
+	print_message("# -20 %% at 2 %%: worse in %zu of 500, %.1f runs\n", worse,
+		      share(t.runs, 500));
 	assert_true(worse >= 490);
 }
 
@@ -291,7 +305,10 @@ static void repeated_intervals_cover_at_the_stop(void **state)
 
 		w.effect[1] = effects[e];
 		for (size_t i = 0; i < N_NULL; i++) {
-			struct decide_plan plan = {.mode = MODE_STANDARD, .alpha = 0.05, .min_effect = 0.01, .df0 = 11};
+			struct decide_plan plan = {.mode = MODE_STANDARD,
+						   .alpha = 0.05,
+						   .min_effect = 0.01,
+						   .df0 = 11};
 			struct rng r = rng_at(51 + e, i, 0, 0);
 			struct decision out;
 
@@ -303,7 +320,8 @@ static void repeated_intervals_cover_at_the_stop(void **state)
 			out = confirm(&w, &r, &plan, 1, 1, &t);
 			covered += out.lo95 <= effects[e] && effects[e] <= out.hi95;
 		}
-		print_message("# effect %+.2f: the 95 %% interval covers %.4f\n", effects[e], share(covered, N_NULL));
+		print_message("# effect %+.2f: the 95 %% interval covers %.4f\n", effects[e],
+			      share(covered, N_NULL));
 		assert_true(share(covered, N_NULL) > 0.95 - 4.5 * sqrt(0.05 * 0.95 / N_NULL));
 	}
 }
