@@ -64,7 +64,10 @@ int query_lease_take(struct db *db, int64_t campaign, struct lease *mine, int64_
 int query_lease_get(struct db *db, int64_t campaign, struct lease *out, bool *held, struct err *e);
 /* ERR_STATE when someone else has taken over (fenced). */
 int query_lease_beat(struct db *db, int64_t campaign, const struct lease *mine, struct err *e);
+/* Free it; the fence stays, so that the next owner's is larger. ERR_STATE when fenced. */
 int query_lease_drop(struct db *db, int64_t campaign, const struct lease *mine, struct err *e);
+/* For transactions that must not be an old owner's: call it after db_begin(), and roll back on ERR_STATE. */
+int query_lease_check(struct db *db, int64_t campaign, const struct lease *mine, struct err *e);
 
 /* -- configurations and hypotheses ----------------------------------------------------------- */
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What reports ask for, through the same views that people with sqlite3 use. */
+#include "experiments/query.h"
+
+#include <stdlib.h>
+
+#include "experiments/db_priv.h"
+#include "orchestrator/base/mem.h"
+
+enum { FAULTS, COST };
+const char *const query_sql_report[] = {
+	[FAULTS] = "SELECT stage_kind, block_index, attempt, slot, arm_label, state, reason, log_path "
+		   "FROM v_fault WHERE campaign = :campaign "
+		   "ORDER BY stage_seq, block_index, attempt, slot",
+	[COST] = "SELECT trials_timed, trials_all, attempts, attempts_void, allocations, trial_s, node_s "
+		 "FROM v_cost WHERE campaign = :campaign",
+	NULL,
+};
+#define SQL(which) query_sql_report[which]
+
+static void read_fault(struct stmt *s, struct fault_row *f)
+{
+	const char *arm = col_peek(s, "arm_label");
+
+	f->arm = xstrdup(arm ? arm : "");
+	f->stage = col_text(s, "stage_kind");
+	f->block_index = col_int(s, "block_index");
+	f->attempt = col_int(s, "attempt");
+	f->slot = col_null(s, "slot") ? -1 : col_int(s, "slot");
+	f->state = col_text(s, "state");
+	f->reason = col_text(s, "reason");
+	f->log_path = col_text(s, "log_path");
+}
+
+int query_faults(struct db *db, int64_t campaign, struct fault_row **out, size_t *n, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(FAULTS), "list faults", e);
+	struct fault_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":campaign", campaign);
+	while (stmt_row(&s)) {
+		v = xgrow(v, used, &cap, sizeof *v);
+		read_fault(&s, &v[used++]);
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		fault_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void fault_rows_free(struct fault_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].stage);
+		free(v[i].arm);
+		free(v[i].state);
+		free(v[i].reason);
+		free(v[i].log_path);
+	}
+	free(v);
+}
+
+int query_cost(struct db *db, int64_t campaign, struct cost_row *out, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(COST), "sum the cost up", e);
+	struct cost_row c = {0};
+	int rc;
+
+	bind_i64(&s, ":campaign", campaign);
+	if (stmt_row(&s)) {
+		c.trials_timed = col_i64(&s, "trials_timed");
+		c.trials_all = col_i64(&s, "trials_all");
+		c.attempts = col_i64(&s, "attempts");
+		c.attempts_void = col_i64(&s, "attempts_void");
+		c.allocations = col_i64(&s, "allocations");
+		c.trial_s = col_real(&s, "trial_s");
+		c.node_s = col_real(&s, "node_s");
+	} else {
+		stmt_fail(&s, ERR_NOT_FOUND, "there is no campaign %lld", (long long)campaign);
+	}
+	rc = stmt_close(&s);
+	if (rc == 0)
+		*out = c;
+	return rc;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "experiments/query.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "experiments/db_priv.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/base/str.h"
+
+/* Only what counts: timed trials of a block's valid attempt. */
+#define COUNTED_TRIALS                                                                             \
+	"FROM block b JOIN attempt a ON a.block = b.id AND a.state = 'valid' "                     \
+	"JOIN trial t ON t.attempt = a.id AND t.kind = 'timed' "
+
+enum { VALUES, SIGNALS, EFFECTIVE };
+const char *const query_sql_values[] = {
+	[VALUES] = "SELECT b.id AS block, b.idx, t.arm, t.id AS trial, t.repeat, t.slot, t.state, "
+		   "t.reason, t.log_path, m.value " COUNTED_TRIALS
+		   "LEFT JOIN metric m ON m.trial = t.id "
+		   "AND m.def = (SELECT id FROM metric_def WHERE name = :metric) "
+		   "AND m.label = (SELECT id FROM labelset WHERE labels = '') AND m.stat = :stat "
+		   "WHERE b.stage = :stage ORDER BY b.idx, t.slot",
+	[SIGNALS] = "SELECT d.name, m.stat, m.value FROM trial t "
+		    "JOIN attempt a ON a.id = t.attempt AND a.state = 'valid' "
+		    "JOIN metric m ON m.trial = t.id JOIN metric_def d ON d.id = m.def "
+		    "WHERE t.arm = :arm AND t.kind = 'timed' AND t.state = 'ok' "
+		    "AND m.label = (SELECT id FROM labelset WHERE labels = '') "
+		    "ORDER BY d.name, m.stat, t.id",
+	[EFFECTIVE] = "SELECT b.id AS block, t.arm, t.id AS trial, e.rank, e.key, e.value, "
+		      "e.level " COUNTED_TRIALS "JOIN arm r ON r.id = t.arm "
+		      "JOIN effective e ON e.trial = t.id WHERE b.stage = :stage AND t.state = 'ok' "
+		      "ORDER BY b.idx, r.idx, t.slot, e.rank, e.key",
+	NULL,
+};
+#define SQL(which) query_sql_values[which]
+
+int query_stage_values(struct db *db, int64_t stage, const char *metric, const char *stat,
+		       struct value_row **out, size_t *n, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(VALUES), "read the stage's values", e);
+	struct value_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":stage", stage);
+	bind_text(&s, ":metric", metric);
+	bind_text(&s, ":stat", stat);
+	while (stmt_row(&s)) {
+		struct value_row *r;
+
+		v = xgrow(v, used, &cap, sizeof *v);
+		r = &v[used++];
+		r->block = col_i64(&s, "block");
+		r->block_index = col_int(&s, "idx");
+		r->arm = col_i64(&s, "arm");
+		r->trial = col_i64(&s, "trial");
+		r->repeat = col_int(&s, "repeat");
+		r->slot = col_int(&s, "slot");
+		COL_WORD(&s, "state", trial_state, &r->state);
+		r->reason = col_text(&s, "reason");
+		r->log_path = col_text(&s, "log_path");
+		r->value = col_real(&s, "value");
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		value_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void value_rows_free(struct value_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].reason);
+		free(v[i].log_path);
+	}
+	free(v);
+}
+
+/* Welford's update; `sd` holds the sum of squares until settle(). SQLite has no square root before
+ * 3.35, and a one-pass sum of squares would cancel. */
+static void add_value(struct signal_row *r, double value)
+{
+	double d = value - r->mean;
+
+	r->n++;
+	r->mean += d / (double)r->n;
+	r->sd += d * (value - r->mean);
+}
+
+static void settle(struct signal_row *r)
+{
+	r->sd = r->n > 1 ? sqrt(r->sd / (double)(r->n - 1)) : NAN;
+}
+
+int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_t *n,
+		      struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(SIGNALS), "read the arm's signals", e);
+	struct signal_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":arm", arm);
+	while (stmt_row(&s)) {
+		const char *metric = col_peek(&s, "name");
+		const char *stat = col_peek(&s, "stat");
+
+		if (used == 0 || !str_eq(v[used - 1].metric, metric) ||
+		    !str_eq(v[used - 1].stat, stat)) {
+			v = xgrow(v, used, &cap, sizeof *v);
+			v[used++] = (struct signal_row){.metric = xstrdup(metric), .stat = xstrdup(stat)};
+		}
+		add_value(&v[used - 1], col_real(&s, "value"));
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		signal_rows_free(v, used);
+		return rc;
+	}
+	for (size_t i = 0; i < used; i++)
+		settle(&v[i]);
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void signal_rows_free(struct signal_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].metric);
+		free(v[i].stat);
+	}
+	free(v);
+}
+
+int query_stage_effective(struct db *db, int64_t stage, struct effective_row **out, size_t *n,
+			  struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(EFFECTIVE), "read effective values", e);
+	struct effective_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":stage", stage);
+	while (stmt_row(&s)) {
+		struct effective_row *r;
+
+		v = xgrow(v, used, &cap, sizeof *v);
+		r = &v[used++];
+		r->block = col_i64(&s, "block");
+		r->arm = col_i64(&s, "arm");
+		r->trial = col_i64(&s, "trial");
+		r->rank = col_int(&s, "rank");
+		r->key = col_text(&s, "key");
+		r->value = col_text(&s, "value");
+		COL_WORD(&s, "level", proof_level, &r->level);
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		effective_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void effective_rows_free(struct effective_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].key);
+		free(v[i].value);
+	}
+	free(v);
+}
