@@ -12,8 +12,8 @@ enum { ARG_BYTES_MAX = 131072 };
 
 /* A knob that is passed as an argument, taken apart. */
 struct argument {
-	char *name;   /* "--x", without a trailing '=' */
-	size_t n;     /* its length */
+	char *name;     /* "--x", without a trailing '=' */
+	size_t n;       /* its length */
 	bool one_token; /* the knob asks for "--x=v" */
 };
 
@@ -156,7 +156,8 @@ static char *present_value(const struct knob *k, const struct workload *w)
 		if (!text || !k->subkey)
 			return xstrdup(text);
 		text = list_element(text, k->subkey, &n);
-		return text ? xstrndup(text + strlen(k->subkey) + 1, n - strlen(k->subkey) - 1) : NULL;
+		return text ? xstrndup(text + strlen(k->subkey) + 1, n - strlen(k->subkey) - 1)
+			    : NULL;
 	}
 	if (k->flag)
 		return flag_present(k, &w->command) ? xstrdup("true") : NULL;
@@ -191,8 +192,8 @@ static int refuse(const struct knob *k, const char *value, struct err *e, const 
 {
 	const char *file = k->at.file ? k->at.file : "recipe";
 
-	return err_set(e, ERR_RECIPE, "%s:%d: knob %s: the value \"%.100s\" cannot be passed: %s", file,
-		       k->at.line, k->name, value, why);
+	return err_set(e, ERR_RECIPE, "%s:%d: knob %s: the value \"%.100s\" cannot be passed: %s",
+		       file, k->at.line, k->name, value, why);
 }
 
 static int check_value(const struct knob *k, const char *value, struct err *e)
@@ -200,7 +201,8 @@ static int check_value(const struct knob *k, const char *value, struct err *e)
 	if (!k->target || !*k->target)
 		return refuse(k, value, e, "the knob names neither a variable nor an argument");
 	if (strlen(k->target) + strlen(value) + 2 > ARG_BYTES_MAX)
-		return refuse(k, value, e, "Linux passes at most 128 KiB in one argument or variable");
+		return refuse(k, value, e,
+			      "Linux passes at most 128 KiB in one argument or variable");
 	switch (k->how) {
 	case HOW_ENV:
 		if (strchr(k->target, '='))

@@ -16,8 +16,9 @@
 #include "orchestrator/base/version.h"
 
 enum {
-	/* A transaction of ours takes milliseconds, on NFS up to a second for its fsyncs. Ten seconds
-	 * mean that somebody holds the file open in a transaction, and waiting longer is no help. */
+	/* A transaction of ours takes milliseconds, on NFS up to a second for its fsyncs. Ten
+	 * seconds mean that somebody holds the file open in a transaction, and waiting longer is no
+	 * help. */
 	BUSY_TIMEOUT_MS = 10000,
 	APPLICATION_ID = 1718908012, /* "fttl": 0001_init.sql sets it */
 };
@@ -55,14 +56,16 @@ static const char *advice_of(int rc)
 		return "; it is no SQLite file: move it away, or restore a copy (fettle backup, "
 		       "fettle.db.before-*)";
 	case SQLITE_CORRUPT:
-		return "; the file is damaged: restore a copy (fettle backup, fettle.db.before-*), or "
+		return "; the file is damaged: restore a copy (fettle backup, fettle.db.before-*), "
+		       "or "
 		       "salvage it with the command .recover of sqlite3";
 	case SQLITE_FULL:
 		return "; free space there, then run again: nothing of this step was stored";
 	case SQLITE_READONLY:
 		return "; make file and directory writable for this user";
 	case SQLITE_CANTOPEN:
-		return "; file and directory must be readable, and writable unless it is only viewed";
+		return "; file and directory must be readable, and writable unless it is only "
+		       "viewed";
 	case SQLITE_IOERR:
 		return "; the file system reports a fault: see the kernel's log";
 	default:
@@ -125,7 +128,8 @@ static int sync_directory(const char *path, struct err *e)
 }
 
 /* An empty file of mode 0600 whatever the umask is; SQLite gives the same mode to the files that it
- * makes beside it. One that exists keeps its mode: a workspace may have been made group-readable. */
+ * makes beside it. One that exists keeps its mode: a workspace may have been made group-readable.
+ */
 static int create_file(const char *path, struct err *e)
 {
 	_cleanup_free_ char *dir = directory_of(path);
@@ -133,7 +137,8 @@ static int create_file(const char *path, struct err *e)
 	int fd, rc = 0;
 
 	if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
-		return err_set(e, ERR_NOT_FOUND, "%s: there is no directory %s: make it first", path, dir);
+		return err_set(e, ERR_NOT_FOUND, "%s: there is no directory %s: make it first",
+			       path, dir);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errno == EEXIST ? 0 : err_sys(e, ERR_DB, "cannot create %s", path);
@@ -154,7 +159,8 @@ static int check_file(const char *path, enum db_mode mode, struct err *e)
 					 : err_set(e, ERR_NOT_FOUND, "%s does not exist", path);
 	}
 	if (S_ISDIR(st.st_mode))
-		return err_set(e, ERR_DB, "%s is a directory, and a database should be there: move it away",
+		return err_set(e, ERR_DB,
+			       "%s is a directory, and a database should be there: move it away",
 			       path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_DB, "%s is no regular file", path);
@@ -183,11 +189,12 @@ static int probe_locks(const char *path, struct err *e)
 	if (b < 0)
 		rc = err_sys(e, ERR_DB, "cannot test locks with %s", name);
 	else if (!locks_exclude(a, b))
-		rc = err_set(e, ERR_DB,
-			     "%s lies on a network file system where file locks do not work, so two "
-			     "processes could destroy it: mount with locks (NFS: lockd; Lustre: -o "
-			     "flock), or use a workspace on another file system",
-			     path);
+		rc = err_set(
+			e, ERR_DB,
+			"%s lies on a network file system where file locks do not work, so two "
+			"processes could destroy it: mount with locks (NFS: lockd; Lustre: -o "
+			"flock), or use a workspace on another file system",
+			path);
 	if (a >= 0) {
 		unlink(name);
 		close(a);
@@ -207,7 +214,8 @@ bool db_in_transaction(const struct db *db)
 int db_begin(struct db *db, const char *what, struct err *e)
 {
 	if (db_in_transaction(db))
-		return err_set(e, ERR_STATE, "%s: %s: a transaction is open already", db->path, what);
+		return err_set(e, ERR_STATE, "%s: %s: a transaction is open already", db->path,
+			       what);
 	return exec(db, "BEGIN IMMEDIATE", what, e);
 }
 
@@ -243,8 +251,8 @@ int db_leave(struct db *db, bool own, int rc, struct err *e)
 
 /* -- copies ---------------------------------------------------------------------------------- */
 
-/* Page by page through the backup API: VACUUM INTO came with 3.27. The copy gets a rollback journal,
- * so that it is one file and can be read from a read-only place. */
+/* Page by page through the backup API: VACUUM INTO came with 3.27. The copy gets a rollback
+ * journal, so that it is one file and can be read from a read-only place. */
 static int copy_pages(sqlite3 *from, sqlite3 *to)
 {
 	sqlite3_backup *b = sqlite3_backup_init(to, "main", from, "main");
@@ -288,8 +296,8 @@ static int copy_file(sqlite3 *from, const char *to, struct err *e)
 int db_backup(struct db *db, const char *to, struct err *e)
 {
 	if (fs_exists(to))
-		return err_set(e, ERR_STATE, "%s exists: a backup overwrites nothing, give another name",
-			       to);
+		return err_set(e, ERR_STATE,
+			       "%s exists: a backup overwrites nothing, give another name", to);
 	return copy_file(db->h, to, e);
 }
 
@@ -330,18 +338,21 @@ static int identify(struct db *db, int *version, struct err *e)
 	if (rc == 0)
 		rc = scalar(db, "PRAGMA application_id", "read its identity", &app, e);
 	if (rc == 0)
-		rc = scalar(db, "SELECT count(*) FROM sqlite_master", "read its schema", &tables, e);
+		rc = scalar(db, "SELECT count(*) FROM sqlite_master", "read its schema", &tables,
+			    e);
 	if (rc < 0)
 		return rc;
 	if (app != APPLICATION_ID && (app != 0 || tables > 0 || *version != 0))
-		return err_set(e, ERR_DB,
-			       "%s is an SQLite database, but of another program: use another workspace",
-			       db->path);
+		return err_set(
+			e, ERR_DB,
+			"%s is an SQLite database, but of another program: use another workspace",
+			db->path);
 	if (*version > db_migration_count)
-		return err_set(e, ERR_DB,
-			       "%s has schema %d, this program (%s) knows %d: use a newer fettle, or a "
-			       "copy made before the upgrade (%s.before-*)",
-			       db->path, *version, version_text(), db_migration_count, db->path);
+		return err_set(
+			e, ERR_DB,
+			"%s has schema %d, this program (%s) knows %d: use a newer fettle, or a "
+			"copy made before the upgrade (%s.before-*)",
+			db->path, *version, version_text(), db_migration_count, db->path);
 	return 0;
 }
 
@@ -371,10 +382,11 @@ static int check_foreign_keys(struct db *db, struct err *e)
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(s);
 	if (rc == SQLITE_ROW)
-		fault = err_set(e, ERR_STATE, "%s: the upgrade would leave table %s with a reference to "
-			        "a row of %s that is not there: nothing was changed",
-			        db->path, (const char *)sqlite3_column_text(s, 0),
-			        (const char *)sqlite3_column_text(s, 2));
+		fault = err_set(e, ERR_STATE,
+				"%s: the upgrade would leave table %s with a reference to "
+				"a row of %s that is not there: nothing was changed",
+				db->path, (const char *)sqlite3_column_text(s, 0),
+				(const char *)sqlite3_column_text(s, 2));
 	else if (rc != SQLITE_DONE)
 		fault = db_fault(db, "check references", rc, e);
 	sqlite3_finalize(s);
@@ -435,10 +447,11 @@ static int set_journal(struct db *db, const char *want, struct err *e)
 	if (rc != SQLITE_ROW)
 		fault = db_fault(db, "set its journal", rc, e);
 	else if (strcmp((const char *)sqlite3_column_text(s, 0), want) != 0)
-		fault = err_set(e, ERR_TEMP,
-				"%s: its journal stays \"%s\" where this file system needs \"%s\": close "
-				"the other programs that use it, then run again",
-				db->path, (const char *)sqlite3_column_text(s, 0), want);
+		fault = err_set(
+			e, ERR_TEMP,
+			"%s: its journal stays \"%s\" where this file system needs \"%s\": close "
+			"the other programs that use it, then run again",
+			db->path, (const char *)sqlite3_column_text(s, 0), want);
 	sqlite3_finalize(s);
 	return fault;
 }
@@ -486,8 +499,8 @@ static int open_handle(struct db *db, const char *name, int flags, struct err *e
 	sqlite3_extended_result_codes(db->h, 1);
 	sqlite3_busy_timeout(db->h, BUSY_TIMEOUT_MS);
 	(void)sqlite3_commit_hook(db->h, count_commit, db);
-	/* synchronous: what we told the user is done must survive a power cut. In WAL mode that is one
-	 * fsync a commit, so commits are few: one a step of the method and one an attempt. */
+	/* synchronous: what we told the user is done must survive a power cut. In WAL mode that is
+	 * one fsync a commit, so commits are few: one a step of the method and one an attempt. */
 	return exec(db,
 		    "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; "
 		    "PRAGMA synchronous=FULL",
@@ -505,10 +518,11 @@ static int open_immutable(struct db *db, int fault, struct err *e)
 	if (access(dir, W_OK) == 0 || access(db->path, R_OK) != 0)
 		return fault; /* some other reason, told already */
 	if (fs_size(wal) > 0)
-		return err_set(e, ERR_DB,
-			       "%s: part of it is still in %s, and that cannot be read in a directory "
-			       "without write permission: copy both files to another directory",
-			       db->path, wal);
+		return err_set(
+			e, ERR_DB,
+			"%s: part of it is still in %s, and that cannot be read in a directory "
+			"without write permission: copy both files to another directory",
+			db->path, wal);
 	return open_handle(db, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e);
 }
 
@@ -526,7 +540,8 @@ static int open_reader(struct db *db, struct err *e)
 		rc = identify(db, &version, e);
 	if (rc == 0 && version < db_migration_count)
 		rc = err_set(e, ERR_STATE,
-			     "%s has schema %d, this program (%s) reads %d: a command that writes (fettle "
+			     "%s has schema %d, this program (%s) reads %d: a command that writes "
+			     "(fettle "
 			     "tick) upgrades it",
 			     db->path, version, version_text(), db_migration_count);
 	return rc;
@@ -540,7 +555,8 @@ static int open_writer(struct db *db, const struct clock *c, struct err *e)
 
 	/* SQLite falls back to reading where it may not write. */
 	if (rc == 0 && sqlite3_db_readonly(db->h, "main") == 1)
-		rc = err_set(e, ERR_DB, "%s is not writable for this user: make it so, or only view it",
+		rc = err_set(e, ERR_DB,
+			     "%s is not writable for this user: make it so, or only view it",
 			     db->path);
 	if (rc == 0)
 		rc = identify(db, &version, e);

@@ -4,8 +4,8 @@
  *
  * A statement remembers its first fault: binding, stepping and reading go on as no-ops, and
  * stmt_close() returns the fault, so that callers check once. SQL texts are the constants of the
- * tables query_sql_*: they are prepared once a connection (the cache is keyed by their address), and
- * a test asks SQLite for the plan of each.
+ * tables query_sql_*: they are prepared once a connection (the cache is keyed by their address),
+ * and a test asks SQLite for the plan of each.
  */
 #ifndef FETTLE_EXPERIMENTS_DB_PRIV_H
 #define FETTLE_EXPERIMENTS_DB_PRIV_H
@@ -28,9 +28,9 @@ struct stmt {
 	struct sqlite3_stmt *h; /* NULL when it could not be prepared */
 	const char *what;       /* for messages: "read campaign" */
 	struct err *e;
-	int rc;                 /* 0, or the first fault's negative code, already in *e */
-	int entry;              /* in the cache; -1: a second use of a busy statement, not cached */
-	int col;                /* where the last column was found: the next one is mostly after it */
+	int rc;    /* 0, or the first fault's negative code, already in *e */
+	int entry; /* in the cache; -1: a second use of a busy statement, not cached */
+	int col;   /* where the last column was found: the next one is mostly after it */
 	bool stepped;
 };
 
@@ -48,25 +48,26 @@ int stmt_fail(struct stmt *s, enum err_code code, const char *fmt, ...)
 
 /* Bind to ":name". Texts are borrowed until stmt_close(). */
 void bind_i64(struct stmt *s, const char *name, int64_t v);
-void bind_opt(struct stmt *s, const char *name, int64_t v);     /* 0 is NULL */
-void bind_real(struct stmt *s, const char *name, double v);     /* NaN is NULL */
-void bind_text(struct stmt *s, const char *name, const char *v);/* NULL is NULL */
+void bind_opt(struct stmt *s, const char *name, int64_t v);      /* 0 is NULL */
+void bind_real(struct stmt *s, const char *name, double v);      /* NaN is NULL */
+void bind_text(struct stmt *s, const char *name, const char *v); /* NULL is NULL */
 
 /* Read a column of the row by name. A name that the statement does not give is a fault. */
-int64_t col_i64(struct stmt *s, const char *name);  /* NULL is 0 */
-int col_int(struct stmt *s, const char *name);      /* a fault beyond the range of int */
+int64_t col_i64(struct stmt *s, const char *name); /* NULL is 0 */
+int col_int(struct stmt *s, const char *name);     /* a fault beyond the range of int */
 bool col_bool(struct stmt *s, const char *name);
-double col_real(struct stmt *s, const char *name);  /* NULL is NaN */
-char *col_text(struct stmt *s, const char *name);   /* heap; NULL is NULL */
-const char *col_peek(struct stmt *s, const char *name); /* borrowed until the next step; NULL is NULL */
+double col_real(struct stmt *s, const char *name); /* NULL is NaN */
+char *col_text(struct stmt *s, const char *name);  /* heap; NULL is NULL */
+const char *col_peek(struct stmt *s,
+		     const char *name); /* borrowed until the next step; NULL is NULL */
 bool col_null(struct stmt *s, const char *name);
 /* Read an enum by its word: COL_WORD(&s, "state", campaign_state, &row->state) */
-#define COL_WORD(s, name, type, out)                                                               \
-	do {                                                                                       \
-		const char *word_ = col_peek((s), (name));                                         \
-		if (!type##_parse(word_, (out)))                                                   \
-			stmt_fail((s), ERR_STATE, "%s \"%s\" is no word that this program knows",  \
-				  (name), word_ ? word_ : "NULL");                                 \
+#define COL_WORD(s, name, type, out)                                                              \
+	do {                                                                                      \
+		const char *word_ = col_peek((s), (name));                                        \
+		if (!type##_parse(word_, (out)))                                                  \
+			stmt_fail((s), ERR_STATE, "%s \"%s\" is no word that this program knows", \
+				  (name), word_ ? word_ : "NULL");                                \
 	} while (0)
 
 int64_t db_last_id(struct db *db);
@@ -90,10 +91,16 @@ int db_fault(struct db *db, const char *what, int sqlite_rc, struct err *e);
 void db_count_statement(struct db *db);
 
 /* SQL of each query file, NULL-terminated, for the test of the plans. */
-extern const char *const query_sql_campaign[], *const query_sql_lease[], *const query_sql_config[],
-	*const query_sql_hypothesis[], *const query_sql_stage[], *const query_sql_attempt[],
-	*const query_sql_ingest[], *const query_sql_values[], *const query_sql_verdict[],
-	*const query_sql_report[];
+extern const char *const query_sql_campaign[],
+	*const query_sql_lease[],
+		*const query_sql_config[],
+			*const query_sql_hypothesis[],
+				*const query_sql_stage[],
+					*const query_sql_attempt[],
+						*const query_sql_ingest[],
+							*const query_sql_values[],
+								*const query_sql_verdict[],
+									*const query_sql_report[];
 
 /* -- shared by query files ------------------------------------------------------------------- */
 

@@ -20,22 +20,23 @@ static bool parse_word(const char *const *words, size_t n, const char *word, siz
 	return false;
 }
 
-/* NAME_name() and NAME_parse() from the words in the order of the enum, `last` being its last one. */
-#define MODEL_WORDS(type, last, ...)                                                               \
-	static const char *const type##_words[] = {__VA_ARGS__};                                   \
-	_Static_assert(ARRAY_LEN(type##_words) == (size_t)(last) + 1, "a word for each " #type);   \
-	const char *type##_name(enum type v)                                                       \
-	{                                                                                          \
-		return (size_t)v < ARRAY_LEN(type##_words) ? type##_words[v] : "?";                \
-	}                                                                                          \
-	bool type##_parse(const char *word, enum type *out)                                        \
-	{                                                                                          \
-		size_t i;                                                                          \
-                                                                                                   \
-		if (!parse_word(type##_words, ARRAY_LEN(type##_words), word, &i))                  \
-			return false;                                                              \
-		*out = (enum type)i;                                                               \
-		return true;                                                                       \
+/* NAME_name() and NAME_parse() from the words in the order of the enum, `last` being its last one.
+ */
+#define MODEL_WORDS(type, last, ...)                                                             \
+	static const char *const type##_words[] = {__VA_ARGS__};                                 \
+	_Static_assert(ARRAY_LEN(type##_words) == (size_t)(last) + 1, "a word for each " #type); \
+	const char *type##_name(enum type v)                                                     \
+	{                                                                                        \
+		return (size_t)v < ARRAY_LEN(type##_words) ? type##_words[v] : "?";              \
+	}                                                                                        \
+	bool type##_parse(const char *word, enum type *out)                                      \
+	{                                                                                        \
+		size_t i;                                                                        \
+                                                                                                 \
+		if (!parse_word(type##_words, ARRAY_LEN(type##_words), word, &i))                \
+			return false;                                                            \
+		*out = (enum type)i;                                                             \
+		return true;                                                                     \
 	}
 
 MODEL_WORDS(better, BETTER_NONE, "up", "down", "none")
@@ -48,8 +49,8 @@ MODEL_WORDS(stage_kind, STAGE_CANARY, "aa", "verify", "screen", "confirm", "abla
 MODEL_WORDS(arm_role, ROLE_TREATMENT, "baseline", "treatment")
 MODEL_WORDS(hypothesis_state, HYP_TESTED, "proposed", "linted_out", "not_tried", "screened_out",
 	    "tested")
-MODEL_WORDS(bottleneck, BOTTLENECK_MEMORY, "unknown", "compute", "communication", "storage",
-	    "host", "memory")
+MODEL_WORDS(bottleneck, BOTTLENECK_MEMORY, "unknown", "compute", "communication", "storage", "host",
+	    "memory")
 MODEL_WORDS(trial_state, TRIAL_LOST, "ok", "failed", "void", "lost")
 MODEL_WORDS(attempt_state, ATTEMPT_LOST, "planned", "submitted", "valid", "void", "lost")
 MODEL_WORDS(slot_kind, SLOT_TIMED, "warmup", "timed")
@@ -62,10 +63,10 @@ MODEL_WORDS(metric_source, SOURCE_METRICS_FILE, "probe", "pattern", "metrics_fil
 
 enum { METRIC_NAME_MAX = 64 };
 
-#define BETTER_OF_up BETTER_UP
+#define BETTER_OF_up   BETTER_UP
 #define BETTER_OF_down BETTER_DOWN
 #define BETTER_OF_none BETTER_NONE
-#define METRIC(name, unit, better, min, max, summary)                                              \
+#define METRIC(name, unit, better, min, max, summary) \
 	{#name, unit, BETTER_OF_##better, min, max, summary},
 const struct metric_def metric_defs[] = {
 #include "experiments/metrics.def"

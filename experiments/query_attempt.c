@@ -25,13 +25,15 @@ const char *const query_sql_attempt[] = {
 	[LAST] = "SELECT s.campaign, a.number, a.state FROM block b JOIN stage s ON s.id = b.stage "
 		 "LEFT JOIN attempt a ON a.block = b.id WHERE b.id = :block "
 		 "ORDER BY a.number DESC LIMIT 1",
-	/* The id that AUTOINCREMENT is about to give, so that the token can hold it from the start. */
+	/* The id that AUTOINCREMENT is about to give, so that the token can hold it from the start.
+	 */
 	[ALLOCATION_PUT] = "INSERT INTO allocation(id, campaign, scheduler, token, planned_us) "
 			   "SELECT n, :campaign, :scheduler, :prefix || n, :now FROM "
 			   "(SELECT coalesce(max(seq), 0) + 1 AS n FROM sqlite_sequence "
 			   "WHERE name = 'allocation')",
 	[PUT] = "INSERT INTO attempt(block, number, allocation, state, dir) "
-		"VALUES (:block, :number, :allocation, 'planned', 'blocks/' || :block || '.' || :number)",
+		"VALUES (:block, :number, :allocation, 'planned', 'blocks/' || :block || '.' || "
+		":number)",
 	[SUBMITTED] = "UPDATE allocation SET job_id = :job, "
 		      "submitted_us = coalesce(submitted_us, :now) "
 		      "WHERE id = :id AND (job_id IS NULL OR job_id = :job)",
@@ -39,7 +41,8 @@ const char *const query_sql_attempt[] = {
 			       "WHERE allocation = :id AND state = 'planned'",
 	[JOB] = "SELECT job_id FROM allocation WHERE id = :id",
 	[END] = "UPDATE allocation SET outcome = :outcome, reason = :reason, "
-		"start_us = coalesce(:start, start_us), end_us = coalesce(:end, end_us) WHERE id = :id",
+		"start_us = coalesce(:start, start_us), end_us = coalesce(:end, end_us) WHERE id = "
+		":id",
 	[NODES_OF_AGENT] = "SELECT count(*) AS n FROM allocation_node "
 			   "WHERE allocation = :id AND by_agent = 1",
 	[NODE_PUT] = "INSERT OR IGNORE INTO allocation_node(allocation, node, by_agent) "
@@ -64,7 +67,8 @@ static int next_number(struct db *db, int64_t campaign, int64_t block, int *numb
 	if (!stmt_row(&s))
 		stmt_fail(&s, ERR_NOT_FOUND, "there is no block %lld", (long long)block);
 	else if (col_i64(&s, "campaign") != campaign)
-		stmt_fail(&s, ERR_STATE, "block %lld belongs to another campaign", (long long)block);
+		stmt_fail(&s, ERR_STATE, "block %lld belongs to another campaign",
+			  (long long)block);
 	else if (!col_null(&s, "state"))
 		COL_WORD(&s, "state", attempt_state, &last);
 	if (s.rc == 0) {
@@ -73,8 +77,9 @@ static int next_number(struct db *db, int64_t campaign, int64_t block, int *numb
 		case ATTEMPT_PLANNED:
 		case ATTEMPT_SUBMITTED:
 		case ATTEMPT_VALID:
-			stmt_fail(&s, ERR_STATE, "attempt %d of block %lld is %s: no other is begun",
-				  *number - 1, (long long)block, attempt_state_name(last));
+			stmt_fail(&s, ERR_STATE,
+				  "attempt %d of block %lld is %s: no other is begun", *number - 1,
+				  (long long)block, attempt_state_name(last));
 			break;
 		case ATTEMPT_VOID:
 		case ATTEMPT_LOST:
@@ -165,8 +170,10 @@ static int other_job(struct db *db, int64_t allocation, const char *job_id, stru
 
 	bind_i64(&s, ":id", allocation);
 	if (stmt_row(&s))
-		stmt_fail(&s, ERR_STATE, "allocation %lld is job %s, and now job %s is said to be it: one "
-			  "token was accepted twice", (long long)allocation, col_peek(&s, "job_id"), job_id);
+		stmt_fail(&s, ERR_STATE,
+			  "allocation %lld is job %s, and now job %s is said to be it: one "
+			  "token was accepted twice",
+			  (long long)allocation, col_peek(&s, "job_id"), job_id);
 	else
 		stmt_fail(&s, ERR_NOT_FOUND, "there is no allocation %lld", (long long)allocation);
 	return stmt_close(&s);

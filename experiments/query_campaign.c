@@ -8,24 +8,29 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-#define CAMPAIGN_COLUMNS                                                                           \
-	"id, name, recipe_path, recipe_hash, scheduler, state, reason, mode, seed, alpha, "        \
+#define CAMPAIGN_COLUMNS                                                                    \
+	"id, name, recipe_path, recipe_hash, scheduler, state, reason, mode, seed, alpha, " \
 	"confirm_max, env_json, created_us, ended_us, deadline_us"
 
 enum { WORKSPACE_GET, WORKSPACE_PUT, PUT, SOURCE_PUT, GET, LIST, LIST_NAME, SOURCES, STATE };
 const char *const query_sql_campaign[] = {
 	[WORKSPACE_GET] = "SELECT uuid FROM workspace WHERE id = 1",
 	[WORKSPACE_PUT] = "INSERT INTO workspace(id, uuid, created_us) VALUES (1, :uuid, :created)",
-	[PUT] = "INSERT INTO campaign(name, recipe_path, recipe_hash, scheduler, state, reason, mode, "
-		"seed, alpha, confirm_max, env_json, created_us, ended_us, deadline_us) VALUES (:name, "
-		":path, :hash, :scheduler, :state, :reason, :mode, :seed, :alpha, :confirm_max, :env, "
+	[PUT] = "INSERT INTO campaign(name, recipe_path, recipe_hash, scheduler, state, reason, "
+		"mode, "
+		"seed, alpha, confirm_max, env_json, created_us, ended_us, deadline_us) VALUES "
+		"(:name, "
+		":path, :hash, :scheduler, :state, :reason, :mode, :seed, :alpha, :confirm_max, "
+		":env, "
 		":created, :ended, :deadline)",
 	[SOURCE_PUT] = "INSERT INTO recipe_source(campaign, seq, name, path, text, hash) "
 		       "VALUES (:campaign, :seq, :name, :path, :text, :hash)",
 	[GET] = "SELECT " CAMPAIGN_COLUMNS " FROM campaign WHERE id = :id",
 	[LIST] = "SELECT " CAMPAIGN_COLUMNS " FROM campaign ORDER BY id DESC",
-	[LIST_NAME] = "SELECT " CAMPAIGN_COLUMNS " FROM campaign WHERE name = :name ORDER BY id DESC",
-	[SOURCES] = "SELECT name, path, text, hash FROM recipe_source WHERE campaign = :id ORDER BY seq",
+	[LIST_NAME] = "SELECT " CAMPAIGN_COLUMNS
+		      " FROM campaign WHERE name = :name ORDER BY id DESC",
+	[SOURCES] = "SELECT name, path, text, hash FROM recipe_source WHERE campaign = :id ORDER "
+		    "BY seq",
 	[STATE] = "UPDATE campaign SET state = :state, reason = :reason, ended_us = :ended "
 		  "WHERE id = :id",
 	NULL,

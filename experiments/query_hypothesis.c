@@ -8,9 +8,12 @@
 
 enum { PUT, STATE, LIST, FINDING_PUT, FINDINGS };
 const char *const query_sql_hypothesis[] = {
-	[PUT] = "INSERT INTO hypothesis(campaign, round, rank, knob, value, from_value, class, proof, "
-		"user_defined, bottleneck, evidence, gain, ceiling, state, reason) VALUES (:campaign, "
-		":round, :rank, :knob, :value, :from, :class, :proof, :user, :bottleneck, :evidence, "
+	[PUT] = "INSERT INTO hypothesis(campaign, round, rank, knob, value, from_value, class, "
+		"proof, "
+		"user_defined, bottleneck, evidence, gain, ceiling, state, reason) VALUES "
+		"(:campaign, "
+		":round, :rank, :knob, :value, :from, :class, :proof, :user, :bottleneck, "
+		":evidence, "
 		":gain, :ceiling, :state, :reason)",
 	[STATE] = "UPDATE hypothesis SET state = :state, reason = :reason WHERE id = :id",
 	[LIST] = "SELECT id, campaign, round, rank, knob, value, from_value, class, proof, "

@@ -8,8 +8,8 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-/* Values refused in one attempt that get an event of their own. A probe gone wrong refuses thousands
- * for one reason, and the first few name it; the rest is one event with their number. */
+/* Values refused in one attempt that get an event of their own. A probe gone wrong refuses
+ * thousands for one reason, and the first few name it; the rest is one event with their number. */
 enum { REFUSED_EVENTS_MAX = 20 };
 
 enum {
@@ -29,14 +29,16 @@ enum {
 	EVENT_ONCE,
 };
 const char *const query_sql_ingest[] = {
-	[ATTEMPT_GET] = "SELECT a.block, a.number, a.allocation, a.state, a.manifest_hash, s.campaign "
-			"FROM attempt a JOIN block b ON b.id = a.block JOIN stage s ON s.id = b.stage "
-			"WHERE a.id = :id",
+	[ATTEMPT_GET] =
+		"SELECT a.block, a.number, a.allocation, a.state, a.manifest_hash, s.campaign "
+		"FROM attempt a JOIN block b ON b.id = a.block JOIN stage s ON s.id = b.stage "
+		"WHERE a.id = :id",
 	[SLOTS] = "SELECT idx, arm, repeat, kind FROM slot WHERE block = :block ORDER BY idx",
-	[TRIAL_PUT] = "INSERT INTO trial(attempt, slot, arm, repeat, kind, state, reason, exit_status, "
-		      "term_signal, start_us, wall_us, user_us, sys_us, maxrss_kib, node, log_path) "
-		      "VALUES (:attempt, :slot, :arm, :repeat, :kind, :state, :reason, :exit, :signal, "
-		      ":start, :wall, :user, :sys, :maxrss, :node, :log)",
+	[TRIAL_PUT] =
+		"INSERT INTO trial(attempt, slot, arm, repeat, kind, state, reason, exit_status, "
+		"term_signal, start_us, wall_us, user_us, sys_us, maxrss_kib, node, log_path) "
+		"VALUES (:attempt, :slot, :arm, :repeat, :kind, :state, :reason, :exit, :signal, "
+		":start, :wall, :user, :sys, :maxrss, :node, :log)",
 	[EFFECTIVE_PUT] = "INSERT OR IGNORE INTO effective(trial, rank, key, value, level) "
 			  "VALUES (:trial, :rank, :key, :value, :level)",
 	[DEF_GET] = "SELECT id, unit, better, min, max FROM metric_def WHERE name = :name",
@@ -160,7 +162,8 @@ static bool same_bound(double a, double b)
 static int write_def(const struct ingest *in, const char *name, const struct metric_def *d,
 		     bool exists)
 {
-	struct stmt s = stmt_open(in->db, SQL(exists ? DEF_SET : DEF_PUT), "store the metric", in->e);
+	struct stmt s = stmt_open(in->db, SQL(exists ? DEF_SET : DEF_PUT), "store the metric",
+				  in->e);
 
 	bind_text(&s, ":name", name);
 	bind_text(&s, ":unit", d->unit);
@@ -171,9 +174,10 @@ static int write_def(const struct ingest *in, const char *name, const struct met
 	return stmt_run(&s);
 }
 
-/* The metric's row, made at its first value and set right when the catalogue of a newer program says
- * something else. One that only the recipe knows has no unit and no bounds. */
-static int def_id(const struct ingest *in, const char *name, const struct metric_def *d, int64_t *id)
+/* The metric's row, made at its first value and set right when the catalogue of a newer program
+ * says something else. One that only the recipe knows has no unit and no bounds. */
+static int def_id(const struct ingest *in, const char *name, const struct metric_def *d,
+		  int64_t *id)
 {
 	struct stmt s = stmt_open(in->db, SQL(DEF_GET), "store the metric", in->e);
 	bool same = false;
@@ -204,10 +208,11 @@ static int refuse(struct ingest *in, const struct trial_result *t, const struct 
 
 	if (++in->refused > REFUSED_EVENTS_MAX)
 		return 0;
-	text = xasprintf("block %lld, attempt %d, slot %d: %s%s%s%s (%s) = %g is left out: %s; log %s",
-			 (long long)in->t->block, in->t->number, t->slot, m->metric,
-			 *m->labels ? "{" : "", m->labels, *m->labels ? "}" : "", m->stat, m->value, why,
-			 t->log_path ? t->log_path : "unknown");
+	text = xasprintf(
+		"block %lld, attempt %d, slot %d: %s%s%s%s (%s) = %g is left out: %s; log %s",
+		(long long)in->t->block, in->t->number, t->slot, m->metric, *m->labels ? "{" : "",
+		m->labels, *m->labels ? "}" : "", m->stat, m->value, why,
+		t->log_path ? t->log_path : "unknown");
 	return note(in, "out_of_range", text);
 }
 
@@ -215,9 +220,14 @@ static int put_metric(struct ingest *in, const struct trial_result *t, int64_t t
 		      const struct metric_value *m)
 {
 	static const struct metric_def declared = {
-		.unit = "", .better = BETTER_NONE, .min = NAN, .max = NAN, .summary = "",
+		.unit = "",
+		.better = BETTER_NONE,
+		.min = NAN,
+		.max = NAN,
+		.summary = "",
 	};
 	const struct metric_def *d = metric_def_find(m->metric);
+	bool unitless = d && strcmp(d->unit, "1") == 0;
 	_cleanup_free_ char *why = NULL;
 	int64_t def, label;
 	struct stmt s;
@@ -226,11 +236,13 @@ static int put_metric(struct ingest *in, const struct trial_result *t, int64_t t
 	if (!d)
 		d = &declared;
 	if (!metric_name_valid(m->metric))
-		return refuse(in, t, m, "a metric is named with a-z, 0-9, _ and ., 64 bytes at most");
+		return refuse(in, t, m,
+			      "a metric is named with a-z, 0-9, _ and ., 64 bytes at most");
 	if (!isfinite(m->value))
 		return refuse(in, t, m, "it is no number");
 	if (strcmp(m->stat, "n") != 0 && (m->value < d->min || m->value > d->max)) {
-		why = xasprintf("it must lie between %g and %g %s", d->min, d->max, d->unit);
+		why = xasprintf("it must lie between %g and %g%s%s", d->min, d->max,
+				unitless ? "" : " ", unitless ? "" : d->unit);
 		return refuse(in, t, m, why);
 	}
 	if ((rc = def_id(in, m->metric, d, &def)) < 0 || (rc = label_id(in, m->labels, &label)) < 0)
@@ -323,17 +335,20 @@ static int check_slots(const struct ingest *in, const struct trial_result *v, si
 		planned++;
 		COL_WORD(&s, "kind", slot_kind, &kind);
 		if (!t)
-			stmt_fail(&s, ERR_STATE, "attempt %d of block %lld has no trial of slot %lld",
+			stmt_fail(&s, ERR_STATE,
+				  "attempt %d of block %lld has no trial of slot %lld",
 				  in->t->number, (long long)in->t->block, (long long)slot);
 		else if (t->arm != col_i64(&s, "arm") || t->repeat != col_int(&s, "repeat") ||
 			 t->kind != kind)
 			stmt_fail(&s, ERR_STATE,
-				  "attempt %d of block %lld, slot %lld: the trial is of another arm, repeat "
+				  "attempt %d of block %lld, slot %lld: the trial is of another "
+				  "arm, repeat "
 				  "or kind than the block's plan",
 				  in->t->number, (long long)in->t->block, (long long)slot);
 	}
 	if (s.rc == 0 && planned != n)
-		stmt_fail(&s, ERR_STATE, "attempt %d of block %lld has %zu trials, %zu were planned",
+		stmt_fail(&s, ERR_STATE,
+			  "attempt %d of block %lld has %zu trials, %zu were planned",
 			  in->t->number, (long long)in->t->block, n, planned);
 	return stmt_close(&s);
 }
@@ -371,20 +386,20 @@ static int set_valid(const struct ingest *in, const char *hash)
 
 static int note_conflict(const struct ingest *in, const char *hash)
 {
-	_cleanup_free_ char *text =
-		xasprintf("block %lld, attempt %d: other results (%s) than those stored (%s) came for it; "
-			  "the first are kept",
-			  (long long)in->t->block, in->t->number, hash, in->t->hash);
+	_cleanup_free_ char *text = xasprintf(
+		"block %lld, attempt %d: other results (%s) than those stored (%s) came for it; "
+		"the first are kept",
+		(long long)in->t->block, in->t->number, hash, in->t->hash);
 
 	return note(in, "conflict", text);
 }
 
 static int note_late(const struct ingest *in)
 {
-	_cleanup_free_ char *text =
-		xasprintf("block %lld, attempt %d: its results came after it had been given up as %s; "
-			  "they are not used",
-			  (long long)in->t->block, in->t->number, attempt_state_name(in->t->state));
+	_cleanup_free_ char *text = xasprintf(
+		"block %lld, attempt %d: its results came after it had been given up as %s; "
+		"they are not used",
+		(long long)in->t->block, in->t->number, attempt_state_name(in->t->state));
 
 	return note(in, "late", text);
 }

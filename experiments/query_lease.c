@@ -9,14 +9,16 @@ enum { GET, PUT, TAKE_OVER, BEAT, DROP };
 const char *const query_sql_lease[] = {
 	[GET] = "SELECT held, host, boot_id, pid, start_ticks, heartbeat_us, fence FROM lease "
 		"WHERE campaign = :campaign",
-	[PUT] = "INSERT INTO lease(campaign, held, host, boot_id, pid, start_ticks, heartbeat_us, fence) "
+	[PUT] = "INSERT INTO lease(campaign, held, host, boot_id, pid, start_ticks, heartbeat_us, "
+		"fence) "
 		"VALUES (:campaign, 1, :host, :boot, :pid, :ticks, :beat, :fence)",
 	[TAKE_OVER] = "UPDATE lease SET held = 1, host = :host, boot_id = :boot, pid = :pid, "
 		      "start_ticks = :ticks, heartbeat_us = :beat, fence = :fence "
 		      "WHERE campaign = :campaign",
 	[BEAT] = "UPDATE lease SET heartbeat_us = :beat "
 		 "WHERE campaign = :campaign AND fence = :fence AND held = 1",
-	[DROP] = "UPDATE lease SET held = 0 WHERE campaign = :campaign AND fence = :fence AND held = 1",
+	[DROP] = "UPDATE lease SET held = 0 WHERE campaign = :campaign AND fence = :fence AND held "
+		 "= 1",
 	NULL,
 };
 #define SQL(which) query_sql_lease[which]
@@ -129,8 +131,8 @@ static int fenced(struct db *db, int64_t campaign, const struct lease *mine, str
 		return rc;
 	if (exists && now.fence != mine->fence)
 		return owned_by(db, campaign, &now, ERR_STATE, "was taken over by", e);
-	return err_set(e, ERR_STATE, "%s: campaign %lld: its lease is not held any more", db_path(db),
-		       (long long)campaign);
+	return err_set(e, ERR_STATE, "%s: campaign %lld: its lease is not held any more",
+		       db_path(db), (long long)campaign);
 }
 
 static int if_mine(struct db *db, int64_t campaign, const struct lease *mine, const char *sql,

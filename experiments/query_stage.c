@@ -8,15 +8,18 @@
 
 enum { PUT, ARM_PUT, EXPERIMENT_PUT, CLOSE, LIST, ARMS, BLOCK_PUT, SLOT_PUT, BLOCKS, SLOTS };
 const char *const query_sql_stage[] = {
-	[PUT] = "INSERT INTO stage(campaign, hypothesis, seq, round, kind, planned_blocks, alpha_share, "
-		"ssr, df0, open, note) VALUES (:campaign, :hypothesis, :seq, :round, :kind, :planned, "
+	[PUT] = "INSERT INTO stage(campaign, hypothesis, seq, round, kind, planned_blocks, "
+		"alpha_share, "
+		"ssr, df0, open, note) VALUES (:campaign, :hypothesis, :seq, :round, :kind, "
+		":planned, "
 		":alpha, :ssr, :df0, :open, :note)",
 	[ARM_PUT] = "INSERT INTO arm(stage, idx, role, config, hypothesis, label) "
 		    "VALUES (:stage, :idx, :role, :config, :hypothesis, :label)",
 	[EXPERIMENT_PUT] = "INSERT INTO experiment(stage, hypothesis, baseline, treatment) "
 			   "VALUES (:stage, :hypothesis, :baseline, :treatment)",
 	[CLOSE] = "UPDATE stage SET open = 0, note = :note WHERE id = :id",
-	[LIST] = "SELECT id, campaign, hypothesis, seq, round, kind, planned_blocks, alpha_share, ssr, "
+	[LIST] = "SELECT id, campaign, hypothesis, seq, round, kind, planned_blocks, alpha_share, "
+		 "ssr, "
 		 "df0, open, note FROM stage WHERE campaign = :campaign ORDER BY seq",
 	[ARMS] = "SELECT id, stage, idx, role, config, hypothesis, label FROM arm "
 		 "WHERE stage = :stage ORDER BY idx",
@@ -28,8 +31,10 @@ const char *const query_sql_stage[] = {
 		   "WHERE w.block = b.id AND w.state IN ('void', 'lost')) AS voids FROM block b "
 		   "LEFT JOIN attempt a ON a.block = b.id AND a.number = "
 		   "(SELECT max(m.number) FROM attempt m WHERE m.block = b.id) "
-		   "LEFT JOIN allocation l ON l.id = a.allocation WHERE b.stage = :stage ORDER BY b.idx",
-	[SLOTS] = "SELECT s.block, s.arm, s.repeat, s.kind FROM block b JOIN slot s ON s.block = b.id "
+		   "LEFT JOIN allocation l ON l.id = a.allocation WHERE b.stage = :stage ORDER BY "
+		   "b.idx",
+	[SLOTS] = "SELECT s.block, s.arm, s.repeat, s.kind FROM block b JOIN slot s ON s.block = "
+		  "b.id "
 		  "WHERE b.stage = :stage ORDER BY b.idx, s.idx",
 	NULL,
 };
@@ -229,7 +234,8 @@ void stage_rows_free(struct stage_row *v, size_t n)
 
 /* -- blocks ---------------------------------------------------------------------------------- */
 
-static int put_slot(struct db *db, int64_t block, size_t idx, const struct slot *slot, struct err *e)
+static int put_slot(struct db *db, int64_t block, size_t idx, const struct slot *slot,
+		    struct err *e)
 {
 	struct stmt s = stmt_open(db, SQL(SLOT_PUT), "store the slots", e);
 

@@ -9,8 +9,8 @@
 #include "orchestrator/base/str.h"
 
 /* Only what counts: timed trials of a block's valid attempt. */
-#define COUNTED_TRIALS                                                                             \
-	"FROM block b JOIN attempt a ON a.block = b.id AND a.state = 'valid' "                     \
+#define COUNTED_TRIALS                                                         \
+	"FROM block b JOIN attempt a ON a.block = b.id AND a.state = 'valid' " \
 	"JOIN trial t ON t.attempt = a.id AND t.kind = 'timed' "
 
 enum { VALUES, SIGNALS, EFFECTIVE };
@@ -27,10 +27,11 @@ const char *const query_sql_values[] = {
 		    "WHERE t.arm = :arm AND t.kind = 'timed' AND t.state = 'ok' "
 		    "AND m.label = (SELECT id FROM labelset WHERE labels = '') "
 		    "ORDER BY d.name, m.stat, t.id",
-	[EFFECTIVE] = "SELECT b.id AS block, t.arm, t.id AS trial, e.rank, e.key, e.value, "
-		      "e.level " COUNTED_TRIALS "JOIN arm r ON r.id = t.arm "
-		      "JOIN effective e ON e.trial = t.id WHERE b.stage = :stage AND t.state = 'ok' "
-		      "ORDER BY b.idx, r.idx, t.slot, e.rank, e.key",
+	[EFFECTIVE] =
+		"SELECT b.id AS block, t.arm, t.id AS trial, e.rank, e.key, e.value, "
+		"e.level " COUNTED_TRIALS "JOIN arm r ON r.id = t.arm "
+		"JOIN effective e ON e.trial = t.id WHERE b.stage = :stage AND t.state = 'ok' "
+		"ORDER BY b.idx, r.idx, t.slot, e.rank, e.key",
 	NULL,
 };
 #define SQL(which) query_sql_values[which]
@@ -97,8 +98,7 @@ static void settle(struct signal_row *r)
 	r->sd = r->n > 1 ? sqrt(r->sd / (double)(r->n - 1)) : NAN;
 }
 
-int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_t *n,
-		      struct err *e)
+int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_t *n, struct err *e)
 {
 	struct stmt s = stmt_open(db, SQL(SIGNALS), "read the arm's signals", e);
 	struct signal_row *v = NULL;
@@ -113,7 +113,8 @@ int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_
 		if (used == 0 || !str_eq(v[used - 1].metric, metric) ||
 		    !str_eq(v[used - 1].stat, stat)) {
 			v = xgrow(v, used, &cap, sizeof *v);
-			v[used++] = (struct signal_row){.metric = xstrdup(metric), .stat = xstrdup(stat)};
+			v[used++] = (struct signal_row){.metric = xstrdup(metric),
+							.stat = xstrdup(stat)};
 		}
 		add_value(&v[used - 1], col_real(&s, "value"));
 	}

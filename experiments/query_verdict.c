@@ -8,22 +8,27 @@
 
 enum { PUT, LIST, FIX_SET, FIX_PUT, FIX_GET, EVENT_PUT, EVENTS };
 const char *const query_sql_verdict[] = {
-	[PUT] = "INSERT INTO verdict(campaign, stage, hypothesis, look, n, final_look, outcome, reason, "
+	[PUT] = "INSERT INTO verdict(campaign, stage, hypothesis, look, n, final_look, outcome, "
+		"reason, "
 		"est, lo, hi, df, p, p_star, alpha_spent, sign_flip_p, pending_convergence, "
-		"effect_unproved, inputs_hash, at_us) VALUES (:campaign, :stage, :hypothesis, :look, :n, "
+		"effect_unproved, inputs_hash, at_us) VALUES (:campaign, :stage, :hypothesis, "
+		":look, :n, "
 		":final, :outcome, :reason, :est, :lo, :hi, :df, :p, :p_star, :alpha, :sign_flip, "
 		":pending, :unproved, :inputs, :at)",
-	[LIST] = "SELECT id, stage, hypothesis, look, n, final_look, outcome, reason, est, lo, hi, df, "
+	[LIST] = "SELECT id, stage, hypothesis, look, n, final_look, outcome, reason, est, lo, hi, "
+		 "df, "
 		 "p, p_star, alpha_spent, sign_flip_p, pending_convergence, effect_unproved, "
 		 "inputs_hash, at_us FROM verdict WHERE campaign = :campaign ORDER BY id",
 	/* Not REPLACE: that deletes the row, and a series that hangs on it would forbid it. */
 	[FIX_SET] = "UPDATE fix SET config = :config, stage = :stage, state = :state, est = :est, "
-		     "lo = :lo, hi = :hi, n = :n, fingerprint = :fingerprint, soak_drift = :drift, "
-		     "at_us = :at WHERE campaign = :campaign",
-	[FIX_PUT] = "INSERT INTO fix(campaign, config, stage, state, est, lo, hi, n, fingerprint, "
-		    "soak_drift, at_us) VALUES (:campaign, :config, :stage, :state, :est, :lo, :hi, "
-		    ":n, :fingerprint, :drift, :at)",
-	[FIX_GET] = "SELECT id, campaign, config, stage, state, est, lo, hi, n, fingerprint, soak_drift, "
+		    "lo = :lo, hi = :hi, n = :n, fingerprint = :fingerprint, soak_drift = :drift, "
+		    "at_us = :at WHERE campaign = :campaign",
+	[FIX_PUT] =
+		"INSERT INTO fix(campaign, config, stage, state, est, lo, hi, n, fingerprint, "
+		"soak_drift, at_us) VALUES (:campaign, :config, :stage, :state, :est, :lo, :hi, "
+		":n, :fingerprint, :drift, :at)",
+	[FIX_GET] = "SELECT id, campaign, config, stage, state, est, lo, hi, n, fingerprint, "
+		    "soak_drift, "
 		    "at_us FROM fix WHERE campaign = :campaign",
 	[EVENT_PUT] = "INSERT INTO event(campaign, at_us, kind, text) "
 		      "VALUES (:campaign, :at, :kind, :text)",
