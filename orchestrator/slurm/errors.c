@@ -64,9 +64,10 @@ static const struct known *look_up(int number)
 	return NULL;
 }
 
+/* 0 and -1: libslurm did not say what it was, as when the other side speaks a newer protocol. */
 static bool is_transport(int number)
 {
-	return (number >= TRANSPORT_FIRST && number <= TRANSPORT_LAST) ||
+	return number <= 0 || (number >= TRANSPORT_FIRST && number <= TRANSPORT_LAST) ||
 	       (number >= SOCKET_FIRST && number <= SOCKET_LAST) ||
 	       (number >= AUTH_FIRST && number <= AUTH_LAST) || number == ECONNREFUSED ||
 	       number == ETIMEDOUT || number == EHOSTUNREACH || number == ENETUNREACH ||
