@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiments/stats.h"
+#include "orchestrator/base/mem.h"
+
+const struct report_format *report_format_find(const char *name)
+{
+	for (const struct report_format *const *f = report_format_table; *f; f++)
+		if (str_eq((*f)->name, name))
+			return *f;
+	return NULL;
+}
+
+/* -- freeing ------------------------------------------------------------------------------------ */
+
+static void stage_done(struct report_stage *s)
+{
+	for (size_t i = 0; i < s->n_arms; i++) {
+		free(s->arms[i].label);
+		free(s->arms[i].config_text);
+	}
+	free(s->arms);
+	free(s->note);
+}
+
+static void hypothesis_done(struct report_hypothesis *h)
+{
+	for (size_t i = 0; i < h->n_effects; i++)
+		free(h->effects[i].metric);
+	free(h->effects);
+	verdict_rows_free(h->looks, h->n_looks);
+}
+
+void report_free(struct report *r)
+{
+	struct hypothesis_row *rows;
+
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n_stages; i++)
+		stage_done(&r->stages[i]);
+	rows = xcalloc(r->n_hyps + 1, sizeof *rows);
+	for (size_t i = 0; i < r->n_hyps; i++) {
+		rows[i] = r->hyps[i].row;
+		hypothesis_done(&r->hyps[i]);
+	}
+	hypothesis_rows_free(rows, r->n_hyps);
+	free(r->stages);
+	free(r->hyps);
+	finding_rows_free(r->findings, r->n_findings);
+	signal_rows_free(r->signals, r->n_signals);
+	fault_rows_free(r->faults, r->n_faults);
+	event_rows_free(r->events, r->n_events);
+	if (r->has_fix) {
+		fix_row_done(&r->fix);
+		config_done(&r->fix_config);
+	}
+	campaign_row_done(&r->campaign);
+	free(r->workspace);
+	free(r->unit);
+	free(r);
+}
+
+/* -- loading ------------------------------------------------------------------------------------ */
+
+struct loader {
+	struct db *db;
+	struct report *r;
+	struct stage_row *stages;
+	size_t n_stages;
+	struct verdict_row *verdicts;
+	size_t n_verdicts;
+};
+
+static void arm_values(const struct value_row *v, size_t n, int64_t arm, struct report_arm *out)
+{
+	_cleanup_free_ double *x = xcalloc(n + 1, sizeof *x);
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].arm != arm)
+			continue;
+		out->n++;
+		out->failed += v[i].state == TRIAL_FAILED;
+		if (v[i].state == TRIAL_OK && isfinite(v[i].value))
+			x[k++] = v[i].value;
+	}
+	out->mean = stats_mean(x, k);
+	out->sd = stats_sd(x, k);
+}
+
+static int load_arms(struct loader *l, const struct stage_row *s, const struct value_row *v, size_t n,
+		     struct report_stage *out, struct err *e)
+{
+	out->arms = xcalloc(s->n_arms + 1, sizeof *out->arms);
+	for (size_t i = 0; i < s->n_arms; i++) {
+		struct report_arm *a = &out->arms[out->n_arms++];
+		struct config c = {0};
+		int rc = query_config_get(l->db, s->arms[i].config, &c, e);
+
+		if (rc < 0)
+			return rc;
+		a->label = xstrdup(s->arms[i].label);
+		a->config_text = config_text(&c);
+		config_done(&c);
+		arm_values(v, n, s->arms[i].id, a);
+	}
+	return 0;
+}
+
+static int load_stage(struct loader *l, const struct stage_row *s, struct report_stage *out, struct err *e)
+{
+	const struct recipe *r = l->r->recipe;
+	struct block_row *b = NULL;
+	struct value_row *v = NULL;
+	size_t n_blocks = 0, n = 0;
+	int rc;
+
+	*out = (struct report_stage){.kind = s->kind, .seq = s->seq, .round = s->round,
+				     .blocks_planned = s->planned_blocks, .note = xstrdup(s->note)};
+	if ((rc = query_blocks(l->db, s->id, &b, &n_blocks, e)) < 0)
+		return rc;
+	for (size_t i = 0; i < n_blocks; i++) {
+		out->blocks_valid += b[i].attempt_id && b[i].state == ATTEMPT_VALID;
+		out->blocks_void += b[i].voids;
+	}
+	block_rows_free(b, n_blocks);
+	if ((rc = query_stage_values(l->db, s->id, r->objective, r->objective_stat, &v, &n, e)) < 0)
+		return rc;
+	rc = load_arms(l, s, v, n, out, e);
+	value_rows_free(v, n);
+	return rc;
+}
+
+static const struct stage_row *stage_of(const struct loader *l, enum stage_kind k)
+{
+	for (size_t i = l->n_stages; i-- > 0;)
+		if (l->stages[i].kind == k)
+			return &l->stages[i];
+	return NULL;
+}
+
+/* Paired log differences of arm 1 and arm 0 by block, + is better. */
+static size_t paired(const struct recipe *r, const struct stage_row *s, const struct value_row *v, size_t n, int64_t arm,
+		     double *d)
+{
+	double sign = r->better == BETTER_DOWN ? -1 : 1;
+	size_t k = 0;
+
+	for (size_t i = 0; i < n;) {
+		double base = 0, treat = 0;
+		size_t nb = 0, nt = 0, j = i;
+
+		for (; j < n && v[j].block == v[i].block; j++) {
+			if (v[j].state != TRIAL_OK || !(v[j].value > 0))
+				continue;
+			if (v[j].arm == s->arms[0].id) {
+				base += log(v[j].value);
+				nb++;
+			} else if (v[j].arm == arm) {
+				treat += log(v[j].value);
+				nt++;
+			}
+		}
+		if (nb && nt)
+			d[k++] = sign * (treat / (double)nt - base / (double)nb);
+		i = j;
+	}
+	return k;
+}
+
+static int load_baseline(struct loader *l, struct err *e)
+{
+	struct report *r = l->r;
+	const struct stage_row *s = stage_of(l, STAGE_AA);
+	_cleanup_free_ double *d = NULL;
+	struct stats_mean_ci ci;
+	struct value_row *v = NULL;
+	size_t n = 0, k;
+	int rc;
+
+	r->base_mean = r->noise = r->aa_effect = r->aa_lo = r->aa_hi = r->final_mean = NAN;
+	if (!s)
+		return 0;
+	if ((rc = query_stage_values(l->db, s->id, r->recipe->objective, r->recipe->objective_stat, &v, &n, e)) < 0)
+		return rc;
+	d = xcalloc(n + 1, sizeof *d);
+	for (size_t i = k = 0; i < n; i++)
+		if (v[i].state == TRIAL_OK && isfinite(v[i].value))
+			d[k++] = v[i].value;
+	r->base_mean = stats_mean(d, k);
+	k = paired(r->recipe, s, v, n, s->arms[1].id, d);
+	ci = stats_mean_ci(d, k, 0.95);
+	r->noise = ci.sd / sqrt(2);
+	r->aa_effect = stats_relative(ci.mean);
+	r->aa_lo = stats_relative(ci.lo);
+	r->aa_hi = stats_relative(ci.hi);
+	value_rows_free(v, n);
+	return query_arm_signals(l->db, s->arms[0].id, &r->signals, &r->n_signals, e);
+}
+
+static const struct stage_row *confirm_of(const struct loader *l, int64_t hypothesis)
+{
+	for (size_t i = l->n_stages; i-- > 0;)
+		if (l->stages[i].kind == STAGE_CONFIRM && l->stages[i].hypothesis == hypothesis)
+			return &l->stages[i];
+	return NULL;
+}
+
+static int load_screen(struct loader *l, struct report_hypothesis *h, struct err *e)
+{
+	h->screen_mean = NAN;
+	for (size_t i = 0; i < l->n_stages; i++) {
+		const struct stage_row *s = &l->stages[i];
+		struct value_row *v = NULL;
+		size_t n = 0;
+		int rc;
+
+		if (s->kind != STAGE_SCREEN || s->round != h->row.round)
+			continue;
+		for (size_t a = 1; a < s->n_arms; a++) {
+			_cleanup_free_ double *d = NULL;
+
+			if (s->arms[a].hypothesis != h->row.id)
+				continue;
+			rc = query_stage_values(l->db, s->id, l->r->recipe->objective, l->r->recipe->objective_stat, &v, &n, e);
+			if (rc < 0)
+				return rc;
+			d = xcalloc(n + 1, sizeof *d);
+			h->screen_mean = stats_relative(stats_mean(d, paired(l->r->recipe, s, v, n, s->arms[a].id, d)));
+			value_rows_free(v, n);
+		}
+	}
+	return 0;
+}
+
+static const struct signal_row *signal_find(const struct signal_row *v, size_t n, const char *metric)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(v[i].metric, metric) && str_eq(v[i].stat, "mean"))
+			return &v[i];
+	return NULL;
+}
+
+/* The other metrics of the confirm stage: means of both arms. */
+static int load_effects(struct loader *l, const struct stage_row *s, struct report_hypothesis *h, struct err *e)
+{
+	struct signal_row *base = NULL, *treat = NULL;
+	size_t nb = 0, nt = 0, cap = 0;
+	int rc;
+
+	if ((rc = query_arm_signals(l->db, s->arms[0].id, &base, &nb, e)) == 0)
+		rc = query_arm_signals(l->db, s->arms[1].id, &treat, &nt, e);
+	for (size_t i = 0; rc == 0 && i < nb; i++) {
+		const struct signal_row *t = signal_find(treat, nt, base[i].metric);
+
+		if (!str_eq(base[i].stat, "mean") || !t)
+			continue;
+		h->effects = xgrow(h->effects, h->n_effects, &cap, sizeof *h->effects);
+		h->effects[h->n_effects++] = (struct report_effect){
+			.metric = xstrdup(base[i].metric), .base = base[i].mean, .treatment = t->mean,
+			.change = base[i].mean != 0 ? t->mean / base[i].mean - 1 : NAN};
+		if (str_eq(base[i].metric, "trial_wall_s"))
+			h->trial_s += base[i].mean * (double)base[i].n + t->mean * (double)t->n;
+	}
+	signal_rows_free(base, nb);
+	signal_rows_free(treat, nt);
+	return rc;
+}
+
+/* Copies: the verdict rows of one hypothesis with texts of their own. */
+static void load_looks(struct loader *l, struct report_hypothesis *h)
+{
+	size_t cap = 0;
+
+	for (size_t i = 0; i < l->n_verdicts; i++) {
+		struct verdict_row *v;
+
+		if (l->verdicts[i].hypothesis != h->row.id)
+			continue;
+		h->looks = xgrow(h->looks, h->n_looks, &cap, sizeof *h->looks);
+		v = &h->looks[h->n_looks++];
+		*v = l->verdicts[i];
+		v->outcome = xstrdup(v->outcome);
+		v->reason = xstrdup(v->reason);
+		v->inputs_hash = xstrdup(v->inputs_hash);
+	}
+	if (h->n_looks && h->looks[h->n_looks - 1].final_look) {
+		h->has_verdict = true;
+		h->verdict = h->looks[h->n_looks - 1]; /* borrows its texts from looks */
+	}
+}
+
+static int load_hypotheses(struct loader *l, struct err *e)
+{
+	struct report *r = l->r;
+	struct hypothesis_row *rows = NULL;
+	size_t n = 0;
+	int rc = query_hypotheses(l->db, r->campaign.id, &rows, &n, e);
+
+	if (rc < 0)
+		return rc;
+	r->hyps = xcalloc(n + 1, sizeof *r->hyps);
+	for (size_t i = 0; i < n; i++)
+		r->hyps[i].row = rows[i]; /* texts move here */
+	r->n_hyps = n;
+	free(rows);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		struct report_hypothesis *h = &r->hyps[i];
+		const struct stage_row *s = confirm_of(l, h->row.id);
+
+		load_looks(l, h);
+		rc = load_screen(l, h, e);
+		if (rc == 0 && s)
+			rc = load_effects(l, s, h, e);
+	}
+	return rc;
+}
+
+static int load_stages(struct loader *l, struct err *e)
+{
+	struct report *r = l->r;
+	int rc = query_stages(l->db, r->campaign.id, &l->stages, &l->n_stages, e);
+
+	r->stages = xcalloc(l->n_stages + 1, sizeof *r->stages);
+	for (size_t i = 0; rc == 0 && i < l->n_stages; i++, r->n_stages++)
+		rc = load_stage(l, &l->stages[i], &r->stages[i], e);
+	return rc;
+}
+
+static int load_fix(struct loader *l, struct err *e)
+{
+	struct report *r = l->r;
+	int rc = query_fix_get(l->db, r->campaign.id, &r->fix, &r->has_fix, e);
+
+	if (rc < 0 || !r->has_fix)
+		return rc;
+	return query_config_get(l->db, r->fix.config, &r->fix_config, e);
+}
+
+static void judge_target(struct report *r)
+{
+	double best;
+
+	for (size_t i = 0; i < r->n_stages; i++)
+		if (r->stages[i].kind == STAGE_FINAL && r->stages[i].n_arms > 1)
+			r->final_mean = r->stages[i].arms[1].mean;
+	best = isfinite(r->final_mean) ? r->final_mean : r->base_mean;
+	if (!isfinite(r->recipe->target))
+		r->target = TARGET_NONE;
+	else if (!isfinite(best))
+		r->target = TARGET_OPEN;
+	else
+		r->target = (r->recipe->better == BETTER_DOWN ? best <= r->recipe->target : best >= r->recipe->target)
+				    ? TARGET_MET
+				    : TARGET_MISSED;
+}
+
+int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, const char *workspace, struct report **out,
+		struct err *e)
+{
+	struct report *r = xcalloc(1, sizeof *r);
+	const struct metric_def *def = metric_def_find(recipe->objective);
+	struct loader l = {.db = db, .r = r};
+	int rc;
+
+	r->recipe = recipe;
+	r->workspace = xstrdup(workspace);
+	r->unit = xstrdup(def ? def->unit : "");
+	if ((rc = query_campaign_get(db, campaign, &r->campaign, e)) == 0 &&
+	    (rc = query_verdicts(db, campaign, &l.verdicts, &l.n_verdicts, e)) == 0 && (rc = load_stages(&l, e)) == 0 &&
+	    (rc = load_baseline(&l, e)) == 0 && (rc = load_hypotheses(&l, e)) == 0 && (rc = load_fix(&l, e)) == 0 &&
+	    (rc = query_findings(db, campaign, &r->findings, &r->n_findings, e)) == 0 &&
+	    (rc = query_faults(db, campaign, &r->faults, &r->n_faults, e)) == 0 &&
+	    (rc = query_events(db, campaign, &r->events, &r->n_events, e)) == 0)
+		rc = query_cost(db, campaign, &r->cost, e);
+	stage_rows_free(l.stages, l.n_stages);
+	verdict_rows_free(l.verdicts, l.n_verdicts);
+	if (rc < 0) {
+		report_free(r);
+		return rc;
+	}
+	judge_target(r);
+	*out = r;
+	return 0;
+}
