@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Slurm, through fettle-slurm. One RPC asks for all our jobs, politely: at most once a second while one
- * runs, more and more seldom while all of them wait; poll() answers from memory in between. */
+/* Slurm, through fettle-slurm. One RPC asks for all our jobs, politely: at most once a second while
+ * one runs, more and more seldom while all of them wait; poll() answers from memory in between. */
 #include "orchestrator/sched/sched.h"
 
 #include <errno.h>
@@ -24,8 +24,10 @@ enum {
 	POLL_PENDING_MAX_US = 15 * US_PER_S,
 	PENDING_SHARE = 4, /* a job that has waited for t is asked about again after t / 4 */
 	NAP_MIN_US = 20 * US_PER_MS,
-	WAIT_MAX_US = 600 * US_PER_S, /* poll(2) counts in an int of milliseconds; callers come back anyway */
-	SETTLE_MS = 500, /* slurmctld handles calls in threads: one sent earlier may be done later */
+	WAIT_MAX_US = 600 * US_PER_S, /* poll(2) counts in an int of milliseconds; callers come back
+					 anyway */
+	SETTLE_MS = 500, /* slurmctld handles calls in threads: one sent earlier may be done later
+			  */
 };
 
 struct sched_run {
@@ -44,10 +46,12 @@ static int check_helper(const char *helper, struct err *e)
 {
 	if (helper && fs_exists(helper))
 		return 0;
-	return err_set(e, ERR_NOT_FOUND,
-		       "scheduler slurm: %s was not built, because the headers of Slurm were missing: install them (Debian: "
-		       "apt-get install libslurm-dev; RHEL: dnf install slurm-devel) and run `make` again",
-		       helper ? helper : "fettle-slurm");
+	return err_set(
+		e, ERR_NOT_FOUND,
+		"scheduler slurm: %s was not built, because the headers of Slurm were missing: "
+		"install them (Debian: "
+		"apt-get install libslurm-dev; RHEL: dnf install slurm-devel) and run `make` again",
+		helper ? helper : "fettle-slurm");
 }
 
 static void slurm_close(struct sched_run *s)
@@ -176,8 +180,8 @@ static int slurm_cancel(struct sched_run *s, const char *id, struct err *e)
 	return rc ? err_wrap(e, "cannot cancel job %s", id) : 0;
 }
 
-/* A job that somebody put back into the queue is taken out of it: its block is run again by us, as a new attempt. If
- * that fails it is reported as waiting, and the next poll tries again. */
+/* A job that somebody put back into the queue is taken out of it: its block is run again by us, as
+ * a new attempt. If that fails it is reported as waiting, and the next poll tries again. */
 static struct sched_status decode(struct sched_run *s, const struct json *job)
 {
 	struct slurm_raw raw = raw_of(job);
@@ -235,8 +239,8 @@ static struct json *describe(const struct sched_run *s, const struct sched_job *
 	return o;
 }
 
-static int call_with_job(struct sched_run *s, const char *op, const struct sched_job *job, bool repeatable,
-			 struct json **reply, struct err *e)
+static int call_with_job(struct sched_run *s, const char *op, const struct sched_job *job,
+			 bool repeatable, struct json **reply, struct err *e)
 {
 	_cleanup_(json_freep) struct json *req = json_object();
 
@@ -245,7 +249,8 @@ static int call_with_job(struct sched_run *s, const char *op, const struct sched
 	return slurm_pipe_call(s->pipe, req, repeatable, reply, e);
 }
 
-static int slurm_submit(struct sched_run *s, const struct sched_job *job, char id[64], struct err *e)
+static int slurm_submit(struct sched_run *s, const struct sched_job *job, char id[64],
+			struct err *e)
 {
 	_cleanup_(json_freep) struct json *reply = NULL;
 	struct sched_status st = {.state = JOB_PENDING};
@@ -255,14 +260,16 @@ static int slurm_submit(struct sched_run *s, const struct sched_job *job, char i
 		return err_wrap(e, "cannot submit %s", job->token);
 	str_copy(id, 64, json_text(json_get(reply, "job"), ""));
 	if (!*id) /* cannot be told from a lost answer */
-		return err_set(e, ERR_TEMP, "fettle-slurm submitted %s and gave no job number", job->token);
+		return err_set(e, ERR_TEMP, "fettle-slurm submitted %s and gave no job number",
+			       job->token);
 	str_copy(st.id, sizeof(st.id), id);
 	str_copy(st.token, sizeof(st.token), job->token);
 	remember(s, &st);
 	return 0;
 }
 
-static int slurm_will_run(struct sched_run *s, const struct sched_job *job, int64_t *start_us, struct err *e)
+static int slurm_will_run(struct sched_run *s, const struct sched_job *job, int64_t *start_us,
+			  struct err *e)
 {
 	_cleanup_(json_freep) struct json *reply = NULL;
 	int rc = call_with_job(s, "willrun", job, true, &reply, e);
@@ -287,7 +294,8 @@ static struct json *poll_request(const struct sched_run *s, const char *const *i
 	return req;
 }
 
-static void remember_as(struct sched_run *s, const char *id, enum job_state state, const char *reason)
+static void remember_as(struct sched_run *s, const char *id, enum job_state state,
+			const char *reason)
 {
 	struct sched_status st = {.state = state}, *old = find_seen(s, id);
 
@@ -331,12 +339,14 @@ static void ask(struct sched_run *s, const char *const *ids, size_t n)
 
 			remember(s, &st);
 		} else {
-			remember_as(s, id, rc ? JOB_UNKNOWN : JOB_GONE, rc ? e.text : "slurmctld does not know this job");
+			remember_as(s, id, rc ? JOB_UNKNOWN : JOB_GONE,
+				    rc ? e.text : "slurmctld does not know this job");
 		}
 	}
 }
 
-static int slurm_poll(struct sched_run *s, const char *const *ids, size_t n, struct sched_status *out, struct err *e)
+static int slurm_poll(struct sched_run *s, const char *const *ids, size_t n,
+		      struct sched_status *out, struct err *e)
 {
 	bool fresh = until_due_us(s) > 0;
 
@@ -350,7 +360,8 @@ static int slurm_poll(struct sched_run *s, const char *const *ids, size_t n, str
 	return 0;
 }
 
-/* Of several records: one that still lives, else the one submitted last (Slurm lists them in that order). */
+/* Of several records: one that still lives, else the one submitted last (Slurm lists them in that
+ * order). */
 static const struct json *choose_record(const struct json *jobs)
 {
 	const struct json *best = NULL;
@@ -370,7 +381,8 @@ static const struct json *choose_record(const struct json *jobs)
 	return best;
 }
 
-static int find_once(struct sched_run *s, const char *token, struct sched_status *out, struct err *e)
+static int find_once(struct sched_run *s, const char *token, struct sched_status *out,
+		     struct err *e)
 {
 	_cleanup_(json_freep) struct json *req = json_object(), *reply = NULL;
 	const struct json *record;
@@ -389,8 +401,10 @@ static int find_once(struct sched_run *s, const char *token, struct sched_status
 	return 1;
 }
 
-/* Absent is said only after a second look: the submit that is in doubt may be handled a moment after the first. */
-static int slurm_find(struct sched_run *s, const char *token, struct sched_status *out, struct err *e)
+/* Absent is said only after a second look: the submit that is in doubt may be handled a moment
+ * after the first. */
+static int slurm_find(struct sched_run *s, const char *token, struct sched_status *out,
+		      struct err *e)
 {
 	int rc = find_once(s, token, out, e);
 
@@ -416,10 +430,13 @@ static void summarise(struct sched_run *s, const struct json *r, struct sched_ca
 	if (json_type(limit) == JSON_NUMBER)
 		snprintf(hours, sizeof(hours), "at most %lld min", (long long)json_i64(limit, 0));
 	snprintf(out->summary, sizeof(out->summary),
-		 "Slurm %s, cluster %s, partition %s%s: %d of %d nodes idle, %lld down or drained, %s",
-		 json_text(json_path(ping, "controller.version"), "?"), json_text(json_path(ping, "controller.cluster"), "?"),
-		 json_text(json_get(r, "partition"), "?"), json_bool(json_get(r, "up"), true) ? "" : " (not up)",
-		 out->nodes_idle, out->nodes_total, (long long)json_i64(json_get(r, "nodes_out"), 0), hours);
+		 "Slurm %s, cluster %s, partition %s%s: %d of %d nodes idle, %lld down or drained, "
+		 "%s",
+		 json_text(json_path(ping, "controller.version"), "?"),
+		 json_text(json_path(ping, "controller.cluster"), "?"),
+		 json_text(json_get(r, "partition"), "?"),
+		 json_bool(json_get(r, "up"), true) ? "" : " (not up)", out->nodes_idle,
+		 out->nodes_total, (long long)json_i64(json_get(r, "nodes_out"), 0), hours);
 }
 
 static int slurm_capacity(struct sched_run *s, struct sched_capacity *out, struct err *e)
@@ -442,8 +459,8 @@ static int slurm_capacity(struct sched_run *s, struct sched_capacity *out, struc
 	return 0;
 }
 
-/* The longest that makes sense before the next poll. Never nothing at all: a caller that polls other things than
- * jobs must not spin. */
+/* The longest that makes sense before the next poll. Never nothing at all: a caller that polls
+ * other things than jobs must not spin. */
 static int64_t nap_us(const struct sched_run *s)
 {
 	int64_t due_us = until_due_us(s);
@@ -461,7 +478,8 @@ static int slurm_wait(struct sched_run *s, int64_t timeout_us, int fd, struct er
 
 	timeout_us = timeout_us < nap ? timeout_us : nap;
 	timeout_us = timeout_us < 0 ? 0 : timeout_us > WAIT_MAX_US ? WAIT_MAX_US : timeout_us;
-	if (poll(&p, fd >= 0, (int)((timeout_us + US_PER_MS - 1) / US_PER_MS)) < 0 && errno != EINTR)
+	if (poll(&p, fd >= 0, (int)((timeout_us + US_PER_MS - 1) / US_PER_MS)) < 0 &&
+	    errno != EINTR)
 		return err_sys(e, ERR_IO, "cannot wait");
 	return 0;
 }

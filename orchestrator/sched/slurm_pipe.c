@@ -19,16 +19,17 @@
 
 enum {
 	US_PER_S = 1000000,
-	HELLO_US = 70 * US_PER_S,     /* no RPC in it, but libslurm may look for its configuration for 60 s */
+	HELLO_US = 70 * US_PER_S, /* no RPC in it, but libslurm may look for its configuration for
+				     60 s */
 	DEFAULT_MESSAGE_TIMEOUT_S = 100,
 	EXTRA_S = 5,
 	SLICE_MS = 100,
 	FAILURES_MAX = 3,
 	REST_US = 30 * US_PER_S,
-	GOODBYE_US = 2 * US_PER_S,    /* an idle helper ends at once when its stdin closes */
+	GOODBYE_US = 2 * US_PER_S, /* an idle helper ends at once when its stdin closes */
 	STDERR_MAX = 2048,
 	CHUNK = 65536,
-	LOADER_FAILED = 127,          /* the dynamic loader: a library is missing */
+	LOADER_FAILED = 127, /* the dynamic loader: a library is missing */
 };
 
 struct slurm_pipe {
@@ -38,7 +39,7 @@ struct slurm_pipe {
 	int to, from, err; /* our ends; -1 when not running */
 	struct buf in;     /* bytes of replies not yet taken */
 	int64_t next_request, call_us;
-	int failures;      /* in a row */
+	int failures; /* in a row */
 	int64_t failed_at_us;
 	char last_failure[1024];
 };
@@ -112,8 +113,13 @@ static int spawn_helper(struct slurm_pipe *p, struct err *e)
 	rc = make_pipes(fd, e);
 	if (rc == 0) {
 		/* A session of its own: Ctrl-C is for us, who then need it to cancel jobs. */
-		const struct proc_spawn s = {.file = p->helper, .argv = argv, .fd_in = fd[0][0],
-			.fd_out = fd[1][1], .fd_err = fd[2][1], .new_session = true, .die_with_parent = true};
+		const struct proc_spawn s = {.file = p->helper,
+					     .argv = argv,
+					     .fd_in = fd[0][0],
+					     .fd_out = fd[1][1],
+					     .fd_err = fd[2][1],
+					     .new_session = true,
+					     .die_with_parent = true};
 
 		rc = proc_spawn(&s, &p->id, e);
 	}
@@ -150,7 +156,8 @@ static int no_time(const struct slurm_pipe *p, struct err *e)
 		       (long long)(p->call_us / US_PER_S));
 }
 
-/* The helper closes its end only by dying, with SIGPIPE for us: the caller of a library must not get that. */
+/* The helper closes its end only by dying, with SIGPIPE for us: the caller of a library must not
+ * get that. */
 static ssize_t write_quietly(int fd, const char *data, size_t n)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
@@ -171,14 +178,15 @@ static int died(struct slurm_pipe *p, struct err *e)
 	status = stop_helper(p, true);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == LOADER_FAILED)
 		rc = err_set(e, ERR_NOT_FOUND,
-			     "%s cannot start: %s(it must be built against the Slurm that is installed: run `make` again)",
+			     "%s cannot start: %s(it must be built against the Slurm that is "
+			     "installed: run `make` again)",
 			     p->helper, said.len ? said.data : "");
 	else if (WIFSIGNALED(status))
-		rc = err_set(e, ERR_TEMP, "fettle-slurm was killed by signal %d%s%s", WTERMSIG(status),
-			     said.len ? ": " : "", said.len ? said.data : "");
+		rc = err_set(e, ERR_TEMP, "fettle-slurm was killed by signal %d%s%s",
+			     WTERMSIG(status), said.len ? ": " : "", said.len ? said.data : "");
 	else
-		rc = err_set(e, ERR_TEMP, "fettle-slurm ended with status %d%s%s", WEXITSTATUS(status),
-			     said.len ? ": " : "", said.len ? said.data : "");
+		rc = err_set(e, ERR_TEMP, "fettle-slurm ended with status %d%s%s",
+			     WEXITSTATUS(status), said.len ? ": " : "", said.len ? said.data : "");
 	buf_free(&said);
 	return rc;
 }
@@ -214,7 +222,9 @@ static ssize_t receive_line(struct slurm_pipe *p, int64_t deadline_us, struct er
 		if (newline)
 			return newline - p->in.data;
 		if (p->in.len > WIRE_LINE_MAX)
-			return err_set(e, ERR_TEMP, "fettle-slurm sent a line of more than %d bytes", WIRE_LINE_MAX);
+			return err_set(e, ERR_TEMP,
+				       "fettle-slurm sent a line of more than %d bytes",
+				       WIRE_LINE_MAX);
 		n = read(p->from, chunk, CHUNK);
 		if (n > 0)
 			buf_put(&p->in, chunk, (size_t)n);
@@ -227,7 +237,8 @@ static ssize_t receive_line(struct slurm_pipe *p, int64_t deadline_us, struct er
 	}
 }
 
-static int receive_reply(struct slurm_pipe *p, int64_t id, int64_t deadline_us, struct json **reply, struct err *e)
+static int receive_reply(struct slurm_pipe *p, int64_t id, int64_t deadline_us, struct json **reply,
+			 struct err *e)
 {
 	ssize_t n = receive_line(p, deadline_us, e);
 	int rc;
@@ -239,7 +250,8 @@ static int receive_reply(struct slurm_pipe *p, int64_t id, int64_t deadline_us, 
 	memmove(p->in.data, p->in.data + n + 1, p->in.len);
 	if (rc == 0 && json_i64(json_get(*reply, "id"), -1) != id) {
 		json_freep(reply);
-		rc = err_set(e, ERR_PARSE, "fettle-slurm answered another request than %lld", (long long)id);
+		rc = err_set(e, ERR_PARSE, "fettle-slurm answered another request than %lld",
+			     (long long)id);
 	}
 	return rc;
 }
@@ -263,19 +275,23 @@ static void put_said(struct buf *b, const char *said)
 static int refused(const struct json *reply, struct err *e)
 {
 	const char *code = json_text(json_get(reply, "code"), WIRE_PERM);
-	enum err_code class = str_eq(code, WIRE_TEMP) ? ERR_TEMP : str_eq(code, WIRE_NOTFOUND) ? ERR_NOT_FOUND : ERR_RECIPE;
+	enum err_code class = str_eq(code, WIRE_TEMP)       ? ERR_TEMP
+			      : str_eq(code, WIRE_NOTFOUND) ? ERR_NOT_FOUND
+							    : ERR_RECIPE;
 	struct buf said = {0};
 	int rc;
 
 	put_said(&said, json_text(json_get(reply, "stderr"), ""));
-	rc = err_set(e, class, "%s%s", json_text(json_get(reply, "text"), "fettle-slurm gave no reason"),
+	rc = err_set(e, class, "%s%s",
+		     json_text(json_get(reply, "text"), "fettle-slurm gave no reason"),
 		     said.data ? said.data : "");
 	buf_free(&said);
 	return rc;
 }
 
 /* One request and its reply, ok or not. Negative: there was no reply, and the helper is gone. */
-static int exchange(struct slurm_pipe *p, struct json *req, int64_t limit_us, struct json **reply, struct err *e)
+static int exchange(struct slurm_pipe *p, struct json *req, int64_t limit_us, struct json **reply,
+		    struct err *e)
 {
 	int64_t id = ++p->next_request, deadline_us = clock_mono_us(p->clock) + limit_us;
 	_cleanup_free_ char *text = NULL;
@@ -308,7 +324,8 @@ static int greet(struct slurm_pipe *p, struct err *e)
 	if (!json_bool(json_get(reply, "ok"), false))
 		return refused(reply, e);
 	if (!str_eq(json_text(json_get(reply, "format"), ""), WIRE_FORMAT))
-		return err_set(e, ERR_STATE, "%s speaks %s, expected %s: it belongs to another fettle", p->helper,
+		return err_set(e, ERR_STATE,
+			       "%s speaks %s, expected %s: it belongs to another fettle", p->helper,
 			       json_text(json_get(reply, "format"), "nothing known"), WIRE_FORMAT);
 	timeout_s = json_i64(json_get(reply, "message_timeout_s"), DEFAULT_MESSAGE_TIMEOUT_S);
 	p->call_us = (2 * timeout_s + EXTRA_S) * US_PER_S;
@@ -340,13 +357,16 @@ static int check_rest(struct slurm_pipe *p, struct err *e)
 	if (p->failures < FAILURES_MAX || left_us <= 0)
 		return 0;
 	return err_set(e, ERR_TEMP,
-		       "fettle-slurm failed %d times in a row, the last time with: %s. Next try in %lld s; to look: "
+		       "fettle-slurm failed %d times in a row, the last time with: %s. Next try in "
+		       "%lld s; to look: "
 		       "`scontrol ping`, or echo '{\"id\":1,\"op\":\"hello\"}' | %s",
-		       p->failures, p->last_failure, (long long)(left_us / US_PER_S + 1), p->helper);
+		       p->failures, p->last_failure, (long long)(left_us / US_PER_S + 1),
+		       p->helper);
 }
 
 /* Negative with *answered false: the helper failed, not the request. */
-static int call_once(struct slurm_pipe *p, struct json *req, struct json **reply, bool *answered, struct err *e)
+static int call_once(struct slurm_pipe *p, struct json *req, struct json **reply, bool *answered,
+		     struct err *e)
 {
 	int rc = 0;
 
@@ -368,7 +388,8 @@ static int call_once(struct slurm_pipe *p, struct json *req, struct json **reply
 	return rc;
 }
 
-int slurm_pipe_call(struct slurm_pipe *p, struct json *req, bool repeatable, struct json **reply, struct err *e)
+int slurm_pipe_call(struct slurm_pipe *p, struct json *req, bool repeatable, struct json **reply,
+		    struct err *e)
 {
 	struct err local = {0};
 	bool answered;
@@ -387,12 +408,14 @@ int slurm_pipe_call(struct slurm_pipe *p, struct json *req, bool repeatable, str
 	return rc;
 }
 
-int slurm_pipe_open(const char *helper, const struct clock *clock, struct slurm_pipe **out, struct err *e)
+int slurm_pipe_open(const char *helper, const struct clock *clock, struct slurm_pipe **out,
+		    struct err *e)
 {
 	struct slurm_pipe *p = xcalloc(1, sizeof(*p));
 	int rc;
 
-	*p = (struct slurm_pipe){.helper = xstrdup(helper), .clock = clock, .to = -1, .from = -1, .err = -1};
+	*p = (struct slurm_pipe){
+		.helper = xstrdup(helper), .clock = clock, .to = -1, .from = -1, .err = -1};
 	rc = start_helper(p, e);
 	if (rc) {
 		slurm_pipe_close(p);

@@ -25,15 +25,27 @@ enum {
 };
 
 enum slurm_base {
-	SLURM_PENDING, SLURM_RUNNING, SLURM_SUSPENDED, SLURM_COMPLETED, SLURM_CANCELLED, SLURM_FAILED,
-	SLURM_TIMEOUT, SLURM_NODE_FAIL, SLURM_PREEMPTED, SLURM_BOOT_FAIL, SLURM_DEADLINE, SLURM_OOM,
+	SLURM_PENDING,
+	SLURM_RUNNING,
+	SLURM_SUSPENDED,
+	SLURM_COMPLETED,
+	SLURM_CANCELLED,
+	SLURM_FAILED,
+	SLURM_TIMEOUT,
+	SLURM_NODE_FAIL,
+	SLURM_PREEMPTED,
+	SLURM_BOOT_FAIL,
+	SLURM_DEADLINE,
+	SLURM_OOM,
 };
 
 static const char *const base_names[] = {
-	[SLURM_PENDING] = "PENDING",     [SLURM_RUNNING] = "RUNNING",     [SLURM_SUSPENDED] = "SUSPENDED",
-	[SLURM_COMPLETED] = "COMPLETED", [SLURM_CANCELLED] = "CANCELLED", [SLURM_FAILED] = "FAILED",
-	[SLURM_TIMEOUT] = "TIMEOUT",     [SLURM_NODE_FAIL] = "NODE_FAIL", [SLURM_PREEMPTED] = "PREEMPTED",
-	[SLURM_BOOT_FAIL] = "BOOT_FAIL", [SLURM_DEADLINE] = "DEADLINE",   [SLURM_OOM] = "OUT_OF_MEMORY",
+	[SLURM_PENDING] = "PENDING",     [SLURM_RUNNING] = "RUNNING",
+	[SLURM_SUSPENDED] = "SUSPENDED", [SLURM_COMPLETED] = "COMPLETED",
+	[SLURM_CANCELLED] = "CANCELLED", [SLURM_FAILED] = "FAILED",
+	[SLURM_TIMEOUT] = "TIMEOUT",     [SLURM_NODE_FAIL] = "NODE_FAIL",
+	[SLURM_PREEMPTED] = "PREEMPTED", [SLURM_BOOT_FAIL] = "BOOT_FAIL",
+	[SLURM_DEADLINE] = "DEADLINE",   [SLURM_OOM] = "OUT_OF_MEMORY",
 };
 
 static bool was_requeued(const struct slurm_raw *r)
@@ -46,13 +58,14 @@ static bool has_text(const char *s)
 	return s && *s;
 }
 
-/* A prolog that fails leaves a job that was given nodes, started and ended in the same second, and was
- * cancelled by nobody: a job that ran and was cancelled carries the signal. */
+/* A prolog that fails leaves a job that was given nodes, started and ended in the same second, and
+ * was cancelled by nobody: a job that ran and was cancelled carries the signal. */
 static enum job_end decode_cancelled(const struct slurm_raw *r)
 {
 	bool was_placed = has_text(r->nodes) && r->start_s > 0 && r->start_s == r->end_s;
 
-	return was_placed && r->exit == 0 && r->reason == REASON_NONE ? END_LAUNCH_FAILED : END_CANCELLED;
+	return was_placed && r->exit == 0 && r->reason == REASON_NONE ? END_LAUNCH_FAILED
+								      : END_CANCELLED;
 }
 
 /* 22.05 says JobLaunchFailure also of a script that a signal killed: then the signal tells. */
@@ -111,20 +124,25 @@ static void explain(const struct slurm_raw *r, struct sched_status *out)
 {
 	uint32_t base = r->state & STATE_BASE;
 	const char *name = base < ARRAY_LEN(base_names) ? base_names[base] : "unknown state";
-	const char *why = has_text(r->reason_text) && strcmp(r->reason_text, "None") != 0 ? r->reason_text : "";
+	const char *why = has_text(r->reason_text) && strcmp(r->reason_text, "None") != 0
+				  ? r->reason_text
+				  : "";
 
 	if (base == SLURM_PENDING && !was_requeued(r))
 		snprintf(out->reason, sizeof(out->reason), "%s", why);
 	else if (base == SLURM_RUNNING && !was_requeued(r) && !(r->state & STATE_COMPLETING))
-		snprintf(out->reason, sizeof(out->reason), "%s", r->state & STATE_CONFIGURING ? "CONFIGURING" : "");
+		snprintf(out->reason, sizeof(out->reason), "%s",
+			 r->state & STATE_CONFIGURING ? "CONFIGURING" : "");
 	else
 		snprintf(out->reason, sizeof(out->reason), "%s%s%s%s%s", name,
-			 r->state & STATE_COMPLETING ? "+COMPLETING" : "", *why ? " (" : "", why, *why ? ")" : "");
+			 r->state & STATE_COMPLETING ? "+COMPLETING" : "", *why ? " (" : "", why,
+			 *why ? ")" : "");
 }
 
 static int exit_status(int wait_status)
 {
-	return WIFSIGNALED(wait_status) ? SIGNAL_STATUS + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+	return WIFSIGNALED(wait_status) ? SIGNAL_STATUS + WTERMSIG(wait_status)
+					: WEXITSTATUS(wait_status);
 }
 
 void slurm_state_decode(const struct slurm_raw *r, struct sched_status *out, bool *still_queued)
@@ -152,5 +170,6 @@ void slurm_state_decode(const struct slurm_raw *r, struct sched_status *out, boo
 
 bool slurm_state_is_refusal(const struct slurm_raw *r)
 {
-	return (r->state & STATE_BASE) == SLURM_FAILED && r->reason == REASON_BAD_CONSTRAINTS && !has_text(r->nodes);
+	return (r->state & STATE_BASE) == SLURM_FAILED && r->reason == REASON_BAD_CONSTRAINTS &&
+	       !has_text(r->nodes);
 }

@@ -20,8 +20,9 @@ struct slurm_raw {
 	int64_t start_s, end_s;
 };
 
-/* Fill *out. A job that was put back into the queue counts as ended (END_REQUEUED): it would find its own claim
- * and do nothing. Then *still_queued tells whether it must be cancelled to make that true. */
+/* Fill *out. A job that was put back into the queue counts as ended (END_REQUEUED): it would find
+ * its own claim and do nothing. Then *still_queued tells whether it must be cancelled to make that
+ * true. */
 void slurm_state_decode(const struct slurm_raw *r, struct sched_status *out, bool *still_queued);
 
 /* The record that slurmctld keeps of a submit that it refused. It never was a job. */

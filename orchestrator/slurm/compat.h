@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One source for the headers of Slurm 20.11 to 26.05. Every difference between them that fettle-slurm
- * meets is named here and nowhere else, so a new release costs one look at this file. The layout
- * of structures differs in every release: the program runs only with the libslurm that belongs
- * to the header it was compiled with (compat_api_major).
+ * One source for the headers of Slurm 20.11 to 26.05. Every difference between them that
+ * fettle-slurm meets is named here and nowhere else, so a new release costs one look at this file.
+ * The layout of structures differs in every release: the program runs only with the libslurm that
+ * belongs to the header it was compiled with (compat_api_major).
  *
  * Included instead of <slurm/slurm.h>, by files of orchestrator/slurm/ only.
  */
@@ -70,7 +70,7 @@ static inline int compat_api_major(void)
 		unsigned header; /* major << 8 | minor */
 		int api;
 	} known[] = {
-		{20 << 8 | 11, 36}, {21 << 8 | 8, 37}, {22 << 8 | 5, 38}, {23 << 8 | 2, 39},
+		{20 << 8 | 11, 36}, {21 << 8 | 8, 37}, {22 << 8 | 5, 38},  {23 << 8 | 2, 39},
 		{23 << 8 | 11, 40}, {24 << 8 | 5, 41}, {24 << 8 | 11, 42}, {25 << 8 | 5, 43},
 		{25 << 8 | 11, 44}, {26 << 8 | 5, 45},
 	};

@@ -8,13 +8,16 @@
 
 /* Numbers, not the names of slurm_errno.h: this file must compile and be tested without it. */
 enum {
-	TRANSPORT_FIRST = 1000, TRANSPORT_LAST = 1999, /* SLURM_* and SLURMCTLD_COMMUNICATIONS_* */
+	TRANSPORT_FIRST = 1000,
+	TRANSPORT_LAST = 1999, /* SLURM_* and SLURMCTLD_COMMUNICATIONS_* */
 	PROTOCOL_VERSION = 1005,
 	AUTHENTICATION = 1007,
 	INVALID_JOB_ID = 2017,
 	ALREADY_DONE = 2021,
-	SOCKET_FIRST = 5000, SOCKET_LAST = 5999, /* SLURM_PROTOCOL_SOCKET_*: 5004 timed out, 5005 cut short */
-	AUTH_FIRST = 6000, AUTH_LAST = 6999,
+	SOCKET_FIRST = 5000,
+	SOCKET_LAST = 5999, /* SLURM_PROTOCOL_SOCKET_*: 5004 timed out, 5005 cut short */
+	AUTH_FIRST = 6000,
+	AUTH_LAST = 6999,
 };
 
 static const struct known {
@@ -23,17 +26,23 @@ static const struct known {
 	const char *advice;
 } known[] = {
 	{EAGAIN, ERR_TEMP, "the cluster holds as many jobs as it may (MaxJobCount)"},
-	{PROTOCOL_VERSION, ERR_RECIPE, "client and controller are of different Slurm releases: rebuild fettle-slurm "
-				       "against the cluster's own slurm.h"},
-	{AUTHENTICATION, ERR_TEMP, "munge refused: is munged running here, with the cluster's key and time?"},
+	{PROTOCOL_VERSION, ERR_RECIPE,
+	 "client and controller are of different Slurm releases: rebuild fettle-slurm "
+	 "against the cluster's own slurm.h"},
+	{AUTHENTICATION, ERR_TEMP,
+	 "munge refused: is munged running here, with the cluster's key and time?"},
 	{2000, ERR_NOT_FOUND, "`sinfo -s` lists the partitions"},
 	{2001, ERR_RECIPE, "the cluster has no default partition: name one"},
 	{2002, ERR_RECIPE, NULL},
 	{2003, ERR_RECIPE, "your groups may not use this partition"},
 	{2004, ERR_RECIPE, "the named nodes are not in this partition"},
-	{2006, ERR_RECIPE, "the number of nodes is outside the limits of the partition: `scontrol show partition`"},
-	{2014, ERR_RECIPE, "no set of nodes has what is asked for (cpus, memory, gpus a node, constraint)"},
-	{2015, ERR_RECIPE, "the request is beyond a limit of the partition (MaxNodes, MaxTime): `scontrol show partition`"},
+	{2006, ERR_RECIPE,
+	 "the number of nodes is outside the limits of the partition: `scontrol show partition`"},
+	{2014, ERR_RECIPE,
+	 "no set of nodes has what is asked for (cpus, memory, gpus a node, constraint)"},
+	{2015, ERR_RECIPE,
+	 "the request is beyond a limit of the partition (MaxNodes, MaxTime): `scontrol show "
+	 "partition`"},
 	{2016, ERR_TEMP, NULL},
 	{INVALID_JOB_ID, ERR_NOT_FOUND, NULL},
 	{2018, ERR_NOT_FOUND, "`sinfo -N` lists the nodes"},
@@ -46,7 +55,8 @@ static const struct known {
 	{2052, ERR_RECIPE, "this reservation is not for you: `scontrol show reservation`"},
 	{2053, ERR_NOT_FOUND, "`scontrol show reservation` lists the reservations"},
 	{2056, ERR_RECIPE, "the reservation cannot be used now: `scontrol show reservation`"},
-	{2066, ERR_RECIPE, "`sacctmgr show assoc user=$USER format=account,qos` lists what you may use"},
+	{2066, ERR_RECIPE,
+	 "`sacctmgr show assoc user=$USER format=account,qos` lists what you may use"},
 	{2070, ERR_RECIPE, "the partition is not available to you"},
 	{2072, ERR_RECIPE, "the cluster has no such generic resource: `sinfo -o %G`"},
 	{2101, ERR_TEMP, "the partition is down"},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an error number of Slurm means for us. Pure; the numbers are the same from 20.11 to 26.05. */
+/* What an error number of Slurm means for us. Pure; the numbers are the same from 20.11 to 26.05.
+ */
 #ifndef FETTLE_SLURM_ERRORS_H
 #define FETTLE_SLURM_ERRORS_H
 
@@ -7,8 +8,8 @@
 
 #include "orchestrator/base/err.h"
 
-/* ERR_TEMP (the controller or the network is away, or a limit that time lifts), ERR_NOT_FOUND (a named
- * thing does not exist) or ERR_RECIPE (Slurm will refuse it again). */
+/* ERR_TEMP (the controller or the network is away, or a limit that time lifts), ERR_NOT_FOUND (a
+ * named thing does not exist) or ERR_RECIPE (Slurm will refuse it again). */
 enum err_code errors_class(int number);
 
 /* The sentence that tells the user what to change, or NULL. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * fettle-slurm: Slurm's API behind a pipe. One JSON line in, one JSON line out, in order
- * (PROTOCOL.md). It is a program of its own because libslurm may exit(1), may block for minutes, and
- * has another binary interface in every release. It decides nothing: it passes on raw facts, and
- * dies with its parent.
+ * (PROTOCOL.md). It is a program of its own because libslurm may exit(1), may block for minutes,
+ * and has another binary interface in every release. It decides nothing: it passes on raw facts,
+ * and dies with its parent.
  *
  * An operation reads `req`, adds to `reply` and returns 0; or it sets *e and returns negative. The
  * code of *e becomes the `code` of the reply: ERR_TEMP temp, ERR_NOT_FOUND notfound, others perm.
@@ -16,17 +16,18 @@
 
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/json.h"
-#include "orchestrator/slurm/capture.h"
+#include "orchestrator/slurm/stderrbuf.h"
 
 struct helper {
-	struct capture capture; /* stderr of libslurm */
-	int64_t request_id;     /* -1 between requests */
-	bool ready;             /* slurm_init was called */
-	int slurm_errno;        /* of the failure of this request, 0: not Slurm's */
-	int out;                /* where replies go */
+	struct stderrbuf stderrbuf; /* stderr of libslurm */
+	int64_t request_id;         /* -1 between requests */
+	bool ready;                 /* slurm_init was called */
+	int slurm_errno;            /* of the failure of this request, 0: not Slurm's */
+	int out;                    /* where replies go */
 };
 
-typedef int (*helper_op)(struct helper *h, const struct json *req, struct json *reply, struct err *e);
+typedef int (*helper_op)(struct helper *h, const struct json *req, struct json *reply,
+			 struct err *e);
 
 int helper_hello(struct helper *h, const struct json *req, struct json *reply, struct err *e);
 int helper_ping(struct helper *h, const struct json *req, struct json *reply, struct err *e);

@@ -13,7 +13,8 @@
 #include "orchestrator/slurm/compat.h"
 #include "orchestrator/slurm/errors.h"
 
-/* Without SHOW_LOCAL libslurm first asks for a federation: a second RPC, and twice the wait when hung. */
+/* Without SHOW_LOCAL libslurm first asks for a federation: a second RPC, and twice the wait when
+ * hung. */
 enum { OWN_JOBS = SHOW_ALL | SHOW_LOCAL };
 
 static int load_own_jobs(struct helper *h, job_info_msg_t **out, struct err *e)
@@ -46,12 +47,13 @@ char *helper_expand_nodes(const char *list)
 	return buf_take(&b);
 }
 
-/* The words of this Slurm for a reason number. The function is exported by every release but declared
- * by none, and was renamed; NULL where it is not found. */
+/* The words of this Slurm for a reason number. The function is exported by every release but
+ * declared by none, and was renamed; NULL where it is not found. */
 static const char *reason_words(uint32_t reason)
 {
 	typedef const char *(*words_f)(int);
-	static const char *const names[] = {"slurm_job_state_reason_string", "slurm_job_reason_string"};
+	static const char *const names[] = {"slurm_job_state_reason_string",
+					    "slurm_job_reason_string"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		words_f f = (words_f)(uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
@@ -73,7 +75,8 @@ static struct json *describe_job(const slurm_job_info_t *j)
 	json_set_text(o, "name", j->name);
 	json_set_i64(o, "state", j->job_state);
 	json_set_i64(o, "reason", j->state_reason);
-	json_set_text(o, "reason_text", j->state_desc ? j->state_desc : reason_words(j->state_reason));
+	json_set_text(o, "reason_text",
+		      j->state_desc ? j->state_desc : reason_words(j->state_reason));
 	json_set_i64(o, "exit", j->exit_code);
 	json_set_i64(o, "derived_exit", j->derived_ec);
 	json_set_i64(o, "restarts", j->restart_cnt);

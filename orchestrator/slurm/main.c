@@ -20,10 +20,9 @@ static const struct operation {
 	const char *name;
 	helper_op run;
 } operations[] = {
-	{"hello", helper_hello},       {"ping", helper_ping},   {"submit", helper_submit},
-	{"willrun", helper_willrun},   {"poll", helper_poll},   {"find", helper_find},
-	{"cancel", helper_cancel},     {"capacity", helper_capacity},
-	{"nodes", helper_nodes},
+	{"hello", helper_hello},     {"ping", helper_ping},         {"submit", helper_submit},
+	{"willrun", helper_willrun}, {"poll", helper_poll},         {"find", helper_find},
+	{"cancel", helper_cancel},   {"capacity", helper_capacity}, {"nodes", helper_nodes},
 };
 
 /* --- replies ---------------------------------------------------------------------------- */
@@ -70,7 +69,7 @@ static int send_failure(struct helper *h, const struct err *e)
 	struct buf said = {0};
 	int rc;
 
-	capture_take(&h->capture, &said);
+	stderrbuf_take(&h->stderrbuf, &said);
 	json_set_i64(reply, "id", h->request_id);
 	json_set_bool(reply, "ok", false);
 	json_set_i64(reply, "errno", h->slurm_errno);
@@ -82,18 +81,22 @@ static int send_failure(struct helper *h, const struct err *e)
 	return rc;
 }
 
-/* libslurm calls exit(1) when it cannot go on: the request that it was busy with still gets its answer. */
+/* libslurm calls exit(1) when it cannot go on: the request that it was busy with still gets its
+ * answer. */
 static void on_process_exit(int status, void *ctx)
 {
 	struct helper *h = ctx;
 	struct err e;
 
 	if (h->request_id >= 0) {
-		err_set(&e, h->ready ? ERR_TEMP : ERR_RECIPE, "libslurm ended fettle-slurm with status %d%s", status,
-			h->ready ? "" : " (is this machine part of a cluster? SLURM_CONF may name its slurm.conf)");
+		err_set(&e, h->ready ? ERR_TEMP : ERR_RECIPE,
+			"libslurm ended fettle-slurm with status %d%s", status,
+			h->ready ? ""
+				 : " (is this machine part of a cluster? SLURM_CONF may name its "
+				   "slurm.conf)");
 		send_failure(h, &e);
 	}
-	capture_stop(&h->capture);
+	stderrbuf_stop(&h->stderrbuf);
 }
 
 /* --- requests --------------------------------------------------------------------------- */
@@ -137,7 +140,7 @@ static int answer(struct helper *h, const char *line, size_t n)
 	json_set_bool(reply, "ok", true);
 	if (perform(h, req, reply, &e))
 		return send_failure(h, &e);
-	capture_take(&h->capture, &ignored); /* so that it is not blamed on the next request */
+	stderrbuf_take(&h->stderrbuf, &ignored); /* so that it is not blamed on the next request */
 	if (ignored.len)
 		json_set_text(reply, "stderr", ignored.data);
 	rc = send_reply(h, reply);
@@ -175,7 +178,8 @@ static int serve(struct helper *h, struct err *e)
 		if (n == 0)
 			return 0;
 		if (in.len + (size_t)n > WIRE_LINE_MAX)
-			return err_set(e, ERR_LIMIT, "a request is longer than %d bytes", WIRE_LINE_MAX);
+			return err_set(e, ERR_LIMIT, "a request is longer than %d bytes",
+				       WIRE_LINE_MAX);
 		buf_put(&in, chunk, (size_t)n);
 		if (answer_lines(h, &in))
 			return 0;
@@ -186,11 +190,13 @@ static int say_usage(const char *arg)
 {
 	if (str_eq(arg, "--version")) {
 		printf("fettle-slurm %s, built for Slurm %d.%02d.%d, %s\n", version_text(),
-		       SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER), SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER),
+		       SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+		       SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER),
 		       SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER), WIRE_FORMAT);
 		return 0;
 	}
-	printf("usage: fettle-slurm   (JSON lines on stdin and stdout: orchestrator/slurm/PROTOCOL.md)\n"
+	printf("usage: fettle-slurm   (JSON lines on stdin and stdout: "
+	       "orchestrator/slurm/PROTOCOL.md)\n"
 	       "try:   echo '{\"id\":1,\"op\":\"hello\"}' | fettle-slurm\n");
 	return str_eq(arg, "--help") ? 0 : 2;
 }
@@ -204,7 +210,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return say_usage(argv[1]);
 	signal(SIGPIPE, SIG_IGN);
-	rc = capture_start(&h.capture, &e);
+	rc = stderrbuf_start(&h.stderrbuf, &e);
 	if (rc == 0 && on_exit(on_process_exit, &h))
 		rc = err_set(&e, ERR_IO, "cannot register an exit handler");
 	if (rc == 0)

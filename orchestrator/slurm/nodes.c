@@ -9,9 +9,9 @@
 
 /* An idle node with one of these takes no job now. */
 #define NOT_USABLE                                                                                 \
-	(NODE_STATE_DRAIN | NODE_STATE_COMPLETING | NODE_STATE_NO_RESPOND | NODE_STATE_POWERED_DOWN | \
-	 NODE_STATE_FAIL | NODE_STATE_POWERING_DOWN | NODE_STATE_MAINT | NODE_STATE_REBOOT_ISSUED |   \
-	 NODE_STATE_RES)
+	(NODE_STATE_DRAIN | NODE_STATE_COMPLETING | NODE_STATE_NO_RESPOND |                        \
+	 NODE_STATE_POWERED_DOWN | NODE_STATE_FAIL | NODE_STATE_POWERING_DOWN | NODE_STATE_MAINT | \
+	 NODE_STATE_REBOOT_ISSUED | NODE_STATE_RES)
 
 struct site {
 	partition_info_msg_t *partitions;
@@ -37,8 +37,8 @@ static int site_load(struct helper *h, struct site *s, struct err *e)
 	return 0;
 }
 
-static const partition_info_t *find_partition(struct helper *h, const struct site *s, const char *name,
-					      struct err *e)
+static const partition_info_t *find_partition(struct helper *h, const struct site *s,
+					      const char *name, struct err *e)
 {
 	for (uint32_t i = 0; i < s->partitions->record_count; i++) {
 		const partition_info_t *p = &s->partitions->partition_array[i];
@@ -46,8 +46,9 @@ static const partition_info_t *find_partition(struct helper *h, const struct sit
 		if (name ? str_eq(p->name, name) : (p->flags & PART_FLAG_DEFAULT) != 0)
 			return p;
 	}
-	helper_slurm_verdict(h, name ? ESLURM_INVALID_PARTITION_NAME : ESLURM_DEFAULT_PARTITION_NOT_SET, e,
-			     name ? name : "default partition");
+	helper_slurm_verdict(
+		h, name ? ESLURM_INVALID_PARTITION_NAME : ESLURM_DEFAULT_PARTITION_NOT_SET, e,
+		name ? name : "default partition");
 	return NULL;
 }
 
@@ -65,7 +66,8 @@ static bool is_out(uint32_t state)
 	       base == NODE_STATE_ERROR || (state & (NODE_STATE_DRAIN | NODE_STATE_FAIL));
 }
 
-/* Calls `visit` for each node of the partition: node_inx holds pairs first, last and ends with -1. */
+/* Calls `visit` for each node of the partition: node_inx holds pairs first, last and ends with -1.
+ */
 static void each_node(const struct site *s, const partition_info_t *p,
 		      void (*visit)(const node_info_t *n, void *ctx), void *ctx)
 {

@@ -9,11 +9,13 @@
 static int put_quoted(struct buf *b, const char *path, struct err *e)
 {
 	if (!path || path[0] != '/')
-		return err_set(e, ERR_RECIPE, "path '%s' in the batch script is not absolute", path ? path : "");
+		return err_set(e, ERR_RECIPE, "path '%s' in the batch script is not absolute",
+			       path ? path : "");
 	buf_str(b, " '");
 	for (const char *p = path; *p; p++) {
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			return err_set(e, ERR_RECIPE, "path '%s' holds a control character: rename it", path);
+			return err_set(e, ERR_RECIPE,
+				       "path '%s' holds a control character: rename it", path);
 		if (*p == '\'')
 			buf_str(b, "'\\''");
 		else
@@ -46,8 +48,10 @@ int script_output_path(const char *path, char **out, struct err *e)
 	struct buf b = {0};
 
 	if (strchr(path, '\\'))
-		return err_set(e, ERR_RECIPE, "path '%s' holds a backslash, which Slurm takes for itself: rename it",
-			       path);
+		return err_set(
+			e, ERR_RECIPE,
+			"path '%s' holds a backslash, which Slurm takes for itself: rename it",
+			path);
 	for (const char *p = path; *p; p++)
 		buf_str(&b, *p == '%' ? "%%" : (char[]){*p, '\0'});
 	*out = buf_take(&b);

@@ -15,7 +15,9 @@
 #include "orchestrator/slurm/compat.h"
 #include "orchestrator/slurm/errors.h"
 
-enum { MESSAGE_TIMEOUT_GUESS_S = 100 }; /* the longest that sites use: only where libslurm hides its own */
+enum {
+	MESSAGE_TIMEOUT_GUESS_S = 100
+}; /* the longest that sites use: only where libslurm hides its own */
 
 int helper_slurm_verdict(struct helper *h, int number, struct err *e, const char *what)
 {
@@ -32,13 +34,15 @@ int helper_slurm_failed(struct helper *h, struct err *e, const char *what)
 }
 
 /* slurm_init() ends the process over a configuration that it cannot read, after up to a minute of
- * retries, so look first. No file at all may be right: nodes without configuration ("configless"). */
+ * retries, so look first. No file at all may be right: nodes without configuration ("configless").
+ */
 static int check_conf(struct err *e)
 {
 	const char *conf = getenv("SLURM_CONF");
 
 	if (conf && access(conf, R_OK))
-		return err_sys(e, ERR_NOT_FOUND, "SLURM_CONF=%s: cannot read this Slurm configuration", conf);
+		return err_sys(e, ERR_NOT_FOUND,
+			       "SLURM_CONF=%s: cannot read this Slurm configuration", conf);
 	return 0;
 }
 
@@ -48,10 +52,11 @@ static int check_library(struct err *e)
 	long found = slurm_api_version();
 
 	if (built_for && SLURM_VERSION_MAJOR(found) != built_for)
-		return err_set(e, ERR_STATE,
-			       "fettle-slurm was built with the slurm.h of libslurm.so.%d and runs with "
-			       "libslurm.so.%ld: rebuild it (`make`) against this Slurm's own header",
-			       built_for, SLURM_VERSION_MAJOR(found));
+		return err_set(
+			e, ERR_STATE,
+			"fettle-slurm was built with the slurm.h of libslurm.so.%d and runs with "
+			"libslurm.so.%ld: rebuild it (`make`) against this Slurm's own header",
+			built_for, SLURM_VERSION_MAJOR(found));
 	return 0;
 }
 
@@ -75,7 +80,8 @@ int helper_hello(struct helper *h, const struct json *req, struct json *reply, s
 		slurm_init(NULL);
 	h->ready = true;
 	snprintf(header, sizeof(header), "%d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
-		 SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
+		 SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER),
+		 SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
 	json_set_text(reply, "format", WIRE_FORMAT);
 	json_set_text(reply, "version", version_text());
 	json_set_text(reply, "slurm_header", header);

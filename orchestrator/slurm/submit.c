@@ -84,7 +84,8 @@ static void set_resources(struct job *j, const struct json *job)
 	if (positive(job, "cpus_per_task"))
 		d->cpus_per_task = (uint16_t)positive(job, "cpus_per_task");
 	if (positive(job, "gpus_per_node")) {
-		snprintf(j->gres, sizeof(j->gres), COMPAT_GRES_PREFIX "gpu:%d", positive(job, "gpus_per_node"));
+		snprintf(j->gres, sizeof(j->gres), COMPAT_GRES_PREFIX "gpu:%d",
+			 positive(job, "gpus_per_node"));
 		d->tres_per_node = j->gres;
 	}
 	if (mem_mib > 0)
@@ -110,7 +111,8 @@ static int check_workdir(const char *dir, struct err *e)
 	struct stat st;
 
 	if (!dir || dir[0] != '/')
-		return err_set(e, ERR_RECIPE, "workdir '%s' is not an absolute path", dir ? dir : "");
+		return err_set(e, ERR_RECIPE, "workdir '%s' is not an absolute path",
+			       dir ? dir : "");
 	if (stat(dir, &st))
 		return err_sys(e, ERR_NOT_FOUND, "workdir %s", dir);
 	if (!S_ISDIR(st.st_mode))
@@ -121,7 +123,8 @@ static int check_workdir(const char *dir, struct err *e)
 static int set_output(struct job *j, const char *path, struct err *e)
 {
 	if (!path || path[0] != '/')
-		return err_set(e, ERR_RECIPE, "output '%s' is not an absolute path", path ? path : "");
+		return err_set(e, ERR_RECIPE, "output '%s' is not an absolute path",
+			       path ? path : "");
 	if (script_output_path(path, &j->output, e))
 		return -ERR_RECIPE;
 	j->desc.std_out = j->desc.std_err = j->output;
@@ -163,7 +166,8 @@ static int describe(const struct json *req, struct job *j, struct err *e)
 	j->desc.work_dir = text_of(job, "workdir");
 	if (!j->desc.name)
 		return err_set(e, ERR_RECIPE, "a job needs a token");
-	if ((rc = check_workdir(j->desc.work_dir, e)) || (rc = set_output(j, text_of(job, "output"), e)) ||
+	if ((rc = check_workdir(j->desc.work_dir, e)) ||
+	    (rc = set_output(j, text_of(job, "output"), e)) ||
 	    (rc = script_text(text_of(job, "agent"), json_get(job, "block_dirs"), &j->script, e)))
 		return rc;
 	j->desc.script = j->script;
@@ -184,7 +188,8 @@ static int judge_acceptance(struct helper *h, const submit_response_msg_t *r, st
 		return 0;
 	snprintf(id, sizeof(id), "%u", COMPAT_RESPONSE_ID(r));
 	if (COMPAT_KILL(id, SIGKILL, 0) && !errors_already_gone(errno))
-		return helper_slurm_verdict(h, errno, e, "cannot withdraw a job that can never start");
+		return helper_slurm_verdict(h, errno, e,
+					    "cannot withdraw a job that can never start");
 	return helper_slurm_verdict(h, verdict, e, "submit");
 }
 

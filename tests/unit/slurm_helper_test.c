@@ -24,7 +24,8 @@ static void test_script(void **state)
 
 	(void)state;
 	assert_ok(script_text("/opt/fettle agent", v, &text, &e));
-	assert_string_equal(text, "#!/bin/sh\nexec '/opt/fettle agent' '/w/blocks/1.1' '/w/it'\\''s $HOME `x`/2.1'\n");
+	assert_string_equal(text, "#!/bin/sh\nexec '/opt/fettle agent' '/w/blocks/1.1' "
+				  "'/w/it'\\''s $HOME `x`/2.1'\n");
 }
 
 /* A shell must see exactly the paths that went in. */
@@ -34,7 +35,8 @@ static void test_shell_reads_back_the_paths(void **state)
 	_cleanup_(json_freep) struct json *v = dirs(nasty, NULL);
 	_cleanup_free_ char *text = NULL;
 	char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, NULL, NULL};
-	const struct proc_spawn s = {.file = "sh", .argv = argv, .fd_in = -1, .fd_out = -1, .fd_err = -1};
+	const struct proc_spawn s = {
+		.file = "sh", .argv = argv, .fd_in = -1, .fd_out = -1, .fd_err = -1};
 	struct buf out = {0};
 	int status;
 	struct err e;
@@ -88,21 +90,18 @@ static void test_errors(void **state)
 		enum err_code class;
 		bool gone;
 	} rows[] = {
-		{11, ERR_TEMP, false},         /* MaxJobCount */
-		{111, ERR_TEMP, false},        /* connection refused */
-		{1800, ERR_TEMP, false},       /* controller away */
-		{1005, ERR_RECIPE, false},     /* another release */
-		{5004, ERR_TEMP, false},       /* timed out */
-		{5005, ERR_TEMP, false},       /* cut short */
-		{0, ERR_TEMP, false},          /* libslurm did not say */
-		{-1, ERR_TEMP, false},
-		{2000, ERR_NOT_FOUND, false},  /* partition */
-		{2006, ERR_RECIPE, false},     /* nodes */
-		{2014, ERR_RECIPE, false},
-		{2017, ERR_NOT_FOUND, true},
-		{2021, ERR_RECIPE, true},
-		{2050, ERR_TEMP, false},       /* a limit that time lifts */
-		{2099, ERR_RECIPE, false},     /* not in the table */
+		{11, ERR_TEMP, false},                                   /* MaxJobCount */
+		{111, ERR_TEMP, false},                                  /* connection refused */
+		{1800, ERR_TEMP, false},                                 /* controller away */
+		{1005, ERR_RECIPE, false},                               /* another release */
+		{5004, ERR_TEMP, false},                                 /* timed out */
+		{5005, ERR_TEMP, false},                                 /* cut short */
+		{0, ERR_TEMP, false},                                    /* libslurm did not say */
+		{-1, ERR_TEMP, false},     {2000, ERR_NOT_FOUND, false}, /* partition */
+		{2006, ERR_RECIPE, false},                               /* nodes */
+		{2014, ERR_RECIPE, false}, {2017, ERR_NOT_FOUND, true},
+		{2021, ERR_RECIPE, true},  {2050, ERR_TEMP, false}, /* a limit that time lifts */
+		{2099, ERR_RECIPE, false},                          /* not in the table */
 	};
 
 	(void)state;

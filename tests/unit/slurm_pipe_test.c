@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The bounds around fettle-slurm, against helpers of shell that misbehave on purpose. The clock runs a hundred
- * times as fast, so that no test waits for a real deadline. */
+/* The bounds around fettle-slurm, against helpers of shell that misbehave on purpose. The clock
+ * runs a hundred times as fast, so that no test waits for a real deadline. */
 #include "tests/unit/check.h"
 
 #include "orchestrator/sched/slurm_pipe.h"
@@ -15,7 +15,9 @@ static int64_t fast_mono_us(void *ctx)
 
 static const struct clock fast_clock = {.mono_us = fast_mono_us, .utc_us = fast_mono_us};
 
-#define HELLO "read l; echo '{\"id\":1,\"ok\":true,\"format\":\"fettle.slurm/1\",\"message_timeout_s\":10}'\n"
+#define HELLO           \
+	"read l; echo " \
+	"'{\"id\":1,\"ok\":true,\"format\":\"fettle.slurm/1\",\"message_timeout_s\":10}'\n"
 #define COUNT "echo x >> \"$0.starts\"\n"
 
 struct fake {
@@ -57,11 +59,15 @@ static int call(struct slurm_pipe *p, bool repeatable, struct err *e)
 
 static void test_answers(void **state)
 {
-	struct fake f = make_fake(HELLO "read l; echo '{\"id\":2,\"ok\":true}'\n"
-					"read l; printf '%s\\n' '{\"id\":3,\"ok\":false,\"code\":\"notfound\",\"text\":\"no such\","
-					"\"stderr\":\"fettle-slurm: error: one\\ntwo\"}'\n"
-					"read l; echo '{\"id\":4,\"ok\":false,\"code\":\"perm\",\"text\":\"never\"}'\n"
-					"read l; echo '{\"id\":5,\"ok\":false,\"code\":\"temp\",\"text\":\"later\"}'\nread l\n");
+	struct fake f = make_fake(
+		HELLO
+		"read l; echo '{\"id\":2,\"ok\":true}'\n"
+		"read l; printf '%s\\n' "
+		"'{\"id\":3,\"ok\":false,\"code\":\"notfound\",\"text\":\"no such\","
+		"\"stderr\":\"fettle-slurm: error: one\\ntwo\"}'\n"
+		"read l; echo '{\"id\":4,\"ok\":false,\"code\":\"perm\",\"text\":\"never\"}'\n"
+		"read l; echo '{\"id\":5,\"ok\":false,\"code\":\"temp\",\"text\":\"later\"}'\nread "
+		"l\n");
 	struct slurm_pipe *p;
 	struct err e;
 
@@ -78,9 +84,11 @@ static void test_answers(void **state)
 }
 
 /* A helper that answers each request with its own id, unless it shall die. */
-#define ECHO                                                                                                      \
-	"while read l; do id=${l##*\\\"id\\\":}; id=${id%%[!0-9]*}\n"                                             \
-	"echo \"{\\\"id\\\":$id,\\\"ok\\\":true,\\\"format\\\":\\\"fettle.slurm/1\\\",\\\"message_timeout_s\\\":10}\"\n" \
+#define ECHO                                                                 \
+	"while read l; do id=${l##*\\\"id\\\":}; id=${id%%[!0-9]*}\n"        \
+	"echo "                                                              \
+	"\"{\\\"id\\\":$id,\\\"ok\\\":true,\\\"format\\\":\\\"fettle.slurm/" \
+	"1\\\",\\\"message_timeout_s\\\":10}\"\n"                            \
 	"%s\ndone\n"
 
 static struct fake make_echo(const char *then)
@@ -91,7 +99,8 @@ static struct fake make_echo(const char *then)
 	return make_fake(body);
 }
 
-/* The first start hangs after its hello, the second answers: a repeatable call does not even notice. */
+/* The first start hangs after its hello, the second answers: a repeatable call does not even
+ * notice. */
 static void test_hung_helper_is_replaced(void **state)
 {
 	struct fake f = make_echo("[ $(wc -l < \"$0.starts\") != 1 ] || exec sleep 1000");
@@ -168,13 +177,16 @@ static void test_open_fails_with_the_reason(void **state)
 		const char *body, *text;
 		int rc;
 	} rows[] = {
-		{"echo 'libslurm.so.99: cannot open' >&2; exit 127", "libslurm.so.99", -ERR_NOT_FOUND},
+		{"echo 'libslurm.so.99: cannot open' >&2; exit 127", "libslurm.so.99",
+		 -ERR_NOT_FOUND},
 		{"exit 1", "ended with status 1", -ERR_TEMP},
 		{"kill -9 $$", "killed by signal 9", -ERR_TEMP},
 		{"read l; echo nonsense", "reply of fettle-slurm", -ERR_PARSE},
 		{"read l; echo '{\"id\":7,\"ok\":true}'", "another request", -ERR_PARSE},
-		{"read l; echo '{\"id\":1,\"ok\":true,\"format\":\"fettle.slurm/9\"}'", "expected fettle.slurm/1", -ERR_STATE},
-		{"read l; echo '{\"id\":1,\"ok\":false,\"code\":\"perm\",\"text\":\"no conf\"}'", "no conf", -ERR_RECIPE},
+		{"read l; echo '{\"id\":1,\"ok\":true,\"format\":\"fettle.slurm/9\"}'",
+		 "expected fettle.slurm/1", -ERR_STATE},
+		{"read l; echo '{\"id\":1,\"ok\":false,\"code\":\"perm\",\"text\":\"no conf\"}'",
+		 "no conf", -ERR_RECIPE},
 	};
 
 	(void)state;
@@ -195,7 +207,8 @@ static void test_absent_program(void **state)
 	struct err e;
 
 	(void)state;
-	assert_int_equal(slurm_pipe_open("/nonexistent/fettle-slurm", &fast_clock, &p, &e), -ERR_NOT_FOUND);
+	assert_int_equal(slurm_pipe_open("/nonexistent/fettle-slurm", &fast_clock, &p, &e),
+			 -ERR_NOT_FOUND);
 }
 
 int main(void)
