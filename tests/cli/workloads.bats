@@ -16,7 +16,7 @@ setup() {
 	PLANTED=$BUILD/tests/workloads/planted
 	MINI=$BUILD/recipes/workloads/mini/mini
 	MINI_DATA=$BATS_FILE_TMPDIR/mini.data
-	unset FETTLE_METRICS FETTLE_CKPT_DIR FETTLE_PLANT_ENV FETTLE_BLOCK FETTLE_SLOT FETTLE_ARM_INDEX
+	unset FETTLE_METRICS FETTLE_CKPT_DIR PLANT_SPEED FETTLE_BLOCK FETTLE_SLOT FETTLE_ARM_INDEX
 	export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 }
 
@@ -135,7 +135,7 @@ losses() {
 	[ "$(value 6 --null-a 3 --null-b x)" = 5.0000 ]
 	[ "$(value 10 --batch 32)" = 6400.0000 ]
 	[ "$(value 10 --batch 64)" = 8000.0000 ]
-	[ "$(FETTLE_PLANT_ENV=fast "$PLANTED" --steps 1 --fixed --sleep-ms 0 --noise 0 | head -1)" = "planted: FETTLE_PLANT_ENV set by environment to fast" ]
+	[ "$(PLANT_SPEED=fast "$PLANTED" --steps 1 --fixed --sleep-ms 0 --noise 0 | head -1)" = "planted: PLANT_SPEED set by environment to fast" ]
 	awk -v a="$(value 4 --loss-bias)" -v l="$(value 4)" 'BEGIN { exit !(a / l > 1.0999 && a / l < 1.1001) }'
 }
 

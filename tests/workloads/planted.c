@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 /* What happens to steps and loss. Factors of the step: --fast 0.75, --slow 1.30, --loss-bias 0.75 with
- * a loss 10 % up, FETTLE_PLANT_ENV=fast 0.75 or =slow 1.30, batch b: 0.4 + 0.6 b / 32 (so that twice
+ * a loss 10 % up, PLANT_SPEED=fast 0.75 or =slow 1.30, batch b: 0.4 + 0.6 b / 32 (so that twice
  * the batch gives 25 % more samples a second). */
 struct plan {
 	double work_ms;  /* a step of the default configuration */
@@ -301,11 +301,11 @@ static int run(struct loop *l)
 /* The variable that this component reads; its own line says so, as NCCL's does. */
 static void read_env(struct plan *p)
 {
-	const char *v = getenv("FETTLE_PLANT_ENV");
+	const char *v = getenv("PLANT_SPEED");
 
 	if (!v)
 		return;
-	printf("planted: FETTLE_PLANT_ENV set by environment to %s\n", v);
+	printf("planted: PLANT_SPEED set by environment to %s\n", v);
 	if (!strcmp(v, "fast"))
 		p->factor *= 0.75;
 	else if (!strcmp(v, "slow"))
@@ -324,7 +324,7 @@ static int rank_of(void)
 
 static const char usage[] =
 	"usage: planted [--steps N] [--work-ms X] [--sleep-ms X] [--noise X] [--fixed]\n"
-	"  knobs:  --fast --slow --loss-bias --batch N --null-a V --null-b V, FETTLE_PLANT_ENV=fast|slow\n"
+	"  knobs:  --fast --slow --loss-bias --batch N --null-a V --null-b V, PLANT_SPEED=fast|slow\n"
 	"  faults: --hang --exit N --crash --nan (after --fault-step N, 0), --ignore-term, --fork-daemon,\n"
 	"          --fill-disk MB, --print-gb X, --no-metric, --silent\n"
 	"  checkpoint: --resume-ckpt (in $FETTLE_CKPT_DIR) or --ckpt PATH, --resume-from PATH, --save-every N\n";
