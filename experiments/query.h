@@ -47,6 +47,7 @@ void campaign_rows_free(struct campaign_row *v, size_t n);
 int query_campaign_sources(struct db *db, int64_t id, struct source_row **out, size_t *n, struct err *e);
 void source_rows_free(struct source_row *v, size_t n);
 int query_campaign_state(struct db *db, int64_t id, enum campaign_state s, const char *reason, int64_t ended_us, struct err *e);
+int query_campaign_deadline(struct db *db, int64_t id, int64_t deadline_us, struct err *e); /* 0: none */
 
 /* -- lease: one owner per campaign ---------------------------------------------------------- */
 
@@ -146,7 +147,7 @@ struct block_row {
 	char *reason, *dir;     /* dir: relative to the workspace */
 	int64_t allocation;
 	char *token, *job_id;   /* job_id NULL: never known to have been accepted */
-	int voids;              /* attempts of this block that ended void or lost */
+	int voids;              /* attempts of this block that ended void or lost; those that a user cancelled do not count */
 };
 void block_rows_free(struct block_row *v, size_t n);
 int query_block_add(struct db *db, int64_t stage, int index, const struct slot *slots, size_t n, int64_t *id, struct err *e);

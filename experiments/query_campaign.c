@@ -12,7 +12,7 @@
 	"id, name, recipe_path, recipe_hash, scheduler, state, reason, mode, seed, alpha, " \
 	"confirm_max, env_json, created_us, ended_us, deadline_us"
 
-enum { WORKSPACE_GET, WORKSPACE_PUT, PUT, SOURCE_PUT, GET, LIST, LIST_NAME, SOURCES, STATE };
+enum { WORKSPACE_GET, WORKSPACE_PUT, PUT, SOURCE_PUT, GET, LIST, LIST_NAME, SOURCES, STATE, DEADLINE };
 const char *const query_sql_campaign[] = {
 	[WORKSPACE_GET] = "SELECT uuid FROM workspace WHERE id = 1",
 	[WORKSPACE_PUT] = "INSERT INTO workspace(id, uuid, created_us) VALUES (1, :uuid, :created)",
@@ -33,6 +33,7 @@ const char *const query_sql_campaign[] = {
 		    "BY seq",
 	[STATE] = "UPDATE campaign SET state = :state, reason = :reason, ended_us = :ended "
 		  "WHERE id = :id",
+	[DEADLINE] = "UPDATE campaign SET deadline_us = :deadline WHERE id = :id",
 	NULL,
 };
 #define SQL(which) query_sql_campaign[which]
@@ -269,6 +270,17 @@ int query_campaign_state(struct db *db, int64_t id, enum campaign_state state, c
 		stmt_fail(&s, ERR_NOT_FOUND, "there is no campaign %lld", (long long)id);
 	rc = stmt_close(&s);
 	return rc;
+}
+
+int query_campaign_deadline(struct db *db, int64_t id, int64_t deadline_us, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(DEADLINE), "store the campaign's deadline", e);
+
+	bind_opt(&s, ":deadline", deadline_us);
+	bind_i64(&s, ":id", id);
+	while (stmt_row(&s))
+		;
+	return stmt_close(&s);
 }
 
 void campaign_row_done(struct campaign_row *c)

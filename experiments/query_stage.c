@@ -28,7 +28,8 @@ const char *const query_sql_stage[] = {
 		     "VALUES (:block, :idx, :arm, :repeat, :kind)",
 	[BLOCKS] = "SELECT b.id, b.idx, a.id AS attempt_id, a.number, a.state, a.reason, a.dir, "
 		   "a.allocation, l.token, l.job_id, (SELECT count(*) FROM attempt w "
-		   "WHERE w.block = b.id AND w.state IN ('void', 'lost')) AS voids FROM block b "
+		   "WHERE w.block = b.id AND w.state IN ('void', 'lost') AND "
+		   "w.reason IS NOT 'cancelled') AS voids FROM block b "
 		   "LEFT JOIN attempt a ON a.block = b.id AND a.number = "
 		   "(SELECT max(m.number) FROM attempt m WHERE m.block = b.id) "
 		   "LEFT JOIN allocation l ON l.id = a.allocation WHERE b.stage = :stage ORDER BY "
