@@ -13,15 +13,18 @@
 
 int baseline_plan(struct campaign *c, struct err *e)
 {
-	struct arm_plan arms[2] = {{.label = xstrdup("default A")}, {.label = xstrdup("default B")}};
+	struct arm_plan arms[2] = {{.label = xstrdup("default A")},
+				   {.label = xstrdup("default B")}};
 	struct stage_row s = {.kind = STAGE_AA,
-			      .planned_blocks = c->recipe->aa_blocks > 0 ? c->recipe->aa_blocks
-									  : (int)design_aa_blocks(c->row.mode)};
+			      .planned_blocks = c->recipe->aa_blocks > 0
+							? c->recipe->aa_blocks
+							: (int)design_aa_blocks(c->row.mode)};
 	int rc = campaign_default(c, &arms[0].config, e);
 
 	if (rc == 0) {
 		config_copy(&arms[1].config, &arms[0].config);
-		campaign_tell(c, PROGRESS_STEP, 1, "baseline: %d blocks of the default configuration against itself",
+		campaign_tell(c, PROGRESS_STEP, 1,
+			      "baseline: %d blocks of the default configuration against itself",
 			      s.planned_blocks);
 		rc = stage_plan(c, &s, arms, 2, e);
 	}
@@ -57,7 +60,8 @@ static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, st
 	return 0;
 }
 
-static int all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out, size_t *n, struct err *e)
+static int all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
+		    size_t *n, struct err *e)
 {
 	(void)c, (void)valid, (void)e;
 	for (size_t i = 0; i < s->n_arms; i++)
@@ -66,10 +70,12 @@ static int all_arms(struct campaign *c, const struct stage_row *s, size_t valid,
 	return 0;
 }
 
-static int fail_campaign(struct campaign *c, const struct stage_row *s, const struct pairs *p, struct err *e)
+static int fail_campaign(struct campaign *c, const struct stage_row *s, const struct pairs *p,
+			 struct err *e)
 {
-	_cleanup_free_ char *reason =
-		xasprintf("the baseline measured nothing: %s", p->fail_reason ? p->fail_reason : "no timed trial ended");
+	_cleanup_free_ char *reason = xasprintf("the baseline measured nothing: %s",
+						p->fail_reason ? p->fail_reason
+							       : "no timed trial ended");
 	int rc = query_stage_close(c->ws->db, s->id, reason, e);
 
 	campaign_tell(c, PROGRESS_STAGE, 1, "%s", reason);
@@ -97,15 +103,21 @@ static int conclude(struct campaign *c, const struct stage_row *s, struct err *e
 	n = pairs_diff(&p, 1, &d);
 	ci = stats_mean_ci(d, n, 0.95);
 	sd = ci.sd / sqrt(2); /* of one run within a block: d is the difference of two */
-	mde = design_mde(c->row.mode, c->row.alpha / c->row.confirm_max, sd, (size_t)c->recipe->repeats, 0);
-	note = xasprintf("noise of a run within a block %.2f %%; A/A difference %+.2f %% [%.2f, %.2f] over %zu pairs; "
+	mde = design_mde(c->row.mode, c->row.alpha / c->row.confirm_max, sd,
+			 (size_t)c->recipe->repeats, 0);
+	note = xasprintf("noise of a run within a block %.2f %%; A/A difference %+.2f %% [%.2f, "
+			 "%.2f] over %zu pairs; "
 			 "smallest effect to be seen %.1f %%",
-			 100 * sd, 100 * expm1(ci.mean), 100 * expm1(ci.lo), 100 * expm1(ci.hi), n, 100 * mde);
+			 100 * sd, 100 * expm1(ci.mean), 100 * expm1(ci.lo), 100 * expm1(ci.hi), n,
+			 100 * mde);
 	free(d);
 	pairs_done(&p);
 	campaign_tell(c, PROGRESS_STAGE, 1, "%s", note);
 	return query_stage_close(c->ws->db, s->id, note, e);
 }
 
-const struct stage_ops baseline_aa = {
-	.kind = STAGE_AA, .step = 1, .wanted = wanted, .block_arms = all_arms, .conclude = conclude};
+const struct stage_ops baseline_aa = {.kind = STAGE_AA,
+				      .step = 1,
+				      .wanted = wanted,
+				      .block_arms = all_arms,
+				      .conclude = conclude};

@@ -16,10 +16,11 @@
 #include "orchestrator/method/method.h"
 
 enum {
-	SAMPLER_PERIOD_MS = 200,  /* five samples a second: ten in a window of 2 s */
-	GRACE_S = 5,              /* between TERM and KILL of a trial */
-	ALLOCATION_SLACK_S = 120, /* start, warm-up of the node, cleaning between trials */
-	LATE_FILES_US = 60 * 1000000, /* a shared file system may show done.json this much later (NFS attribute cache) */
+	SAMPLER_PERIOD_MS = 200,      /* five samples a second: ten in a window of 2 s */
+	GRACE_S = 5,                  /* between TERM and KILL of a trial */
+	ALLOCATION_SLACK_S = 120,     /* start, warm-up of the node, cleaning between trials */
+	LATE_FILES_US = 60 * 1000000, /* a shared file system may show done.json this much later
+					 (NFS attribute cache) */
 	WORK_LIMIT_BYTES = 1 << 30,   /* what a trial may leave in its own directory */
 };
 
@@ -85,7 +86,8 @@ static struct json *window_json(const struct workload *w)
 	struct json *o = json_object();
 
 	json_set_text(o, "pattern", w->step_pattern ? w->step_pattern : "");
-	json_set_text(o, "source", w->source == SOURCE_METRICS_FILE && !w->step_pattern ? "metrics" : "out");
+	json_set_text(o, "source",
+		      w->source == SOURCE_METRICS_FILE && !w->step_pattern ? "metrics" : "out");
 	json_set_i64(o, "warmup", w->warmup_steps);
 	json_set_i64(o, "steps", w->steps);
 	return o;
@@ -105,7 +107,8 @@ static struct json *limits_json(const struct workload *w)
 static struct json *launch_json(const struct resources *r)
 {
 	struct json *a = json_array();
-	int nodes = r->nodes > 0 ? r->nodes : 1, tasks = r->tasks_per_node > 0 ? r->tasks_per_node : 1;
+	int nodes = r->nodes > 0 ? r->nodes : 1,
+	    tasks = r->tasks_per_node > 0 ? r->tasks_per_node : 1;
 	char text[32];
 
 	if (!r->launcher || str_eq(r->launcher, "exec"))
@@ -132,8 +135,10 @@ static struct json *launch_json(const struct resources *r)
 
 static struct json *evidence_json(void)
 {
-	static const char *const prefixes[] = {"NCCL_", "TORCH", "PYTORCH_", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_",
-					       "MALLOC_", "LD_PRELOAD", "CUDA_", "JEMALLOC", "TCMALLOC"};
+	static const char *const prefixes[] = {"NCCL_",   "TORCH",      "PYTORCH_", "OMP_",
+					       "KMP_",    "GOMP_",      "MKL_",     "OPENBLAS_",
+					       "MALLOC_", "LD_PRELOAD", "CUDA_",    "JEMALLOC",
+					       "TCMALLOC"};
 	struct json *o = json_object(), *a = json_array();
 
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
@@ -142,7 +147,8 @@ static struct json *evidence_json(void)
 	return o;
 }
 
-static int arms_json(struct campaign *c, const struct stage_row *s, struct json *arms, struct err *e)
+static int arms_json(struct campaign *c, const struct stage_row *s, struct json *arms,
+		     struct err *e)
 {
 	for (size_t i = 0; i < s->n_arms; i++) {
 		struct config config = {0};
@@ -156,7 +162,8 @@ static int arms_json(struct campaign *c, const struct stage_row *s, struct json 
 	return 0;
 }
 
-static struct json *block_json(struct campaign *c, const struct stage_row *s, const struct block_row *b, struct err *e)
+static struct json *block_json(struct campaign *c, const struct stage_row *s,
+			       const struct block_row *b, struct err *e)
 {
 	const struct workload *w = &c->recipe->workload;
 	struct json *o = json_object(), *arms = json_array(), *sampler = json_object();
@@ -184,9 +191,11 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s, co
 	return o;
 }
 
-int block_write(struct campaign *c, const struct stage_row *s, const struct block_row *b, struct err *e)
+int block_write(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		struct err *e)
 {
-	_cleanup_free_ char *dir = attempt_dir(c, b), *path = fs_join(dir, "block.json"), *text = NULL;
+	_cleanup_free_ char *dir = attempt_dir(c, b), *path = fs_join(dir, "block.json"),
+			    *text = NULL;
 	_cleanup_(json_freep) struct json *j = block_json(c, s, b, e);
 	int rc;
 
@@ -230,12 +239,25 @@ static int submit(struct campaign *c, const struct block_row *b, struct err *e)
 	const char *dirs[1] = {dir};
 	char id[64];
 	struct sched_job job = {
-		.token = b->token, .block_dirs = dirs, .n_block_dirs = 1, .workdir = c->recipe->workload.workdir,
-		.output = output, .nodes = r->nodes > 0 ? r->nodes : 1, .tasks_per_node = r->tasks_per_node,
-		.cpus_per_task = r->cpus_per_task, .gpus_per_node = r->gpus_per_node,
-		.mem_mib_per_node = r->mem_mib_per_node, .time_limit_s = allocation_limit_s(c, b), .exclusive = true,
-		.partition = r->partition, .account = r->account, .qos = r->qos, .reservation = r->reservation,
-		.constraint = r->constraint, .nodelist = r->nodelist, .exclude = r->exclude,
+		.token = b->token,
+		.block_dirs = dirs,
+		.n_block_dirs = 1,
+		.workdir = c->recipe->workload.workdir,
+		.output = output,
+		.nodes = r->nodes > 0 ? r->nodes : 1,
+		.tasks_per_node = r->tasks_per_node,
+		.cpus_per_task = r->cpus_per_task,
+		.gpus_per_node = r->gpus_per_node,
+		.mem_mib_per_node = r->mem_mib_per_node,
+		.time_limit_s = allocation_limit_s(c, b),
+		.exclusive = true,
+		.partition = r->partition,
+		.account = r->account,
+		.qos = r->qos,
+		.reservation = r->reservation,
+		.constraint = r->constraint,
+		.nodelist = r->nodelist,
+		.exclude = r->exclude,
 	};
 	int rc;
 
@@ -243,13 +265,16 @@ static int submit(struct campaign *c, const struct block_row *b, struct err *e)
 	job.env = strv_end(&env);
 	rc = c->sched->submit(c->run, &job, id, e);
 	if (rc == -ERR_TEMP) /* it may have been accepted: the next collect looks for the token */
-		return campaign_event(c, "submit", "%s: %s", b->token, e ? e->text : "not answered");
+		return campaign_event(c, "submit", "%s: %s", b->token,
+				      e ? e->text : "not answered");
 	if (rc < 0) {
-		(void)query_attempt_fail(c->ws->db, b->attempt_id, ATTEMPT_VOID, e ? e->text : "submit failed",
-					 clock_utc_us(c->ws->clock), NULL);
+		(void)query_attempt_fail(c->ws->db, b->attempt_id, ATTEMPT_VOID,
+					 e ? e->text : "submit failed", clock_utc_us(c->ws->clock),
+					 NULL);
 		return rc;
 	}
-	return query_allocation_submitted(c->ws->db, b->allocation, id, clock_utc_us(c->ws->clock), e);
+	return query_allocation_submitted(c->ws->db, b->allocation, id, clock_utc_us(c->ws->clock),
+					  e);
 }
 
 static struct block_row *void_block(struct facts *f)
@@ -265,8 +290,8 @@ static struct block_row *void_block(struct facts *f)
 }
 
 /* Warm-up runs of the baseline first, then the timed slots in balanced random order. */
-static struct slot *plan_slots(const struct campaign *c, const struct stage_row *s, size_t index, const size_t *arms,
-			       size_t n_arms, size_t *n)
+static struct slot *plan_slots(const struct campaign *c, const struct stage_row *s, size_t index,
+			       const size_t *arms, size_t n_arms, size_t *n)
 {
 	const struct recipe *r = c->recipe;
 	size_t warm = (size_t)r->warmup_trials;
@@ -281,14 +306,15 @@ static struct slot *plan_slots(const struct campaign *c, const struct stage_row 
 	for (size_t i = 0; i < n_arms * repeats; i++) {
 		size_t a = arms[order[i]];
 
-		v[warm + i] = (struct slot){.arm = s->arms[a].id, .repeat = seen[a]++, .kind = SLOT_TIMED};
+		v[warm + i] = (struct slot){
+			.arm = s->arms[a].id, .repeat = seen[a]++, .kind = SLOT_TIMED};
 	}
 	*n = warm + n_arms * repeats;
 	return v;
 }
 
-static int add_block(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops, int64_t *id,
-		     struct err *e)
+static int add_block(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
+		     int64_t *id, struct err *e)
 {
 	_cleanup_free_ size_t *arms = xcalloc(s->n_arms, sizeof *arms);
 	_cleanup_free_ struct slot *slots = NULL;
@@ -309,7 +335,8 @@ static struct block_row *block_by_id(struct facts *f, int64_t id)
 	return NULL;
 }
 
-int block_start(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops, struct err *e)
+int block_start(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
+		struct err *e)
 {
 	struct block_row *b = void_block(&c->facts);
 	int64_t id = b ? b->id : 0, attempt_id, allocation, stage = s->id;
@@ -318,8 +345,9 @@ int block_start(struct campaign *c, const struct stage_row *s, const struct stag
 
 	if (!b && (rc = add_block(c, s, ops, &id, e)) < 0)
 		return rc;
-	rc = query_attempt_plan(c->ws->db, c->row.id, id, c->sched->name, clock_utc_us(c->ws->clock), &attempt_id,
-				&attempt, &allocation, token, e);
+	rc = query_attempt_plan(c->ws->db, c->row.id, id, c->sched->name,
+				clock_utc_us(c->ws->clock), &attempt_id, &attempt, &allocation,
+				token, e);
 	if (rc < 0 || (rc = facts_load(c, e)) < 0)
 		return rc;
 	s = &c->facts.stages[c->facts.n_stages - 1];
@@ -334,20 +362,22 @@ int block_start(struct campaign *c, const struct stage_row *s, const struct stag
 
 /* -- collecting -------------------------------------------------------------------------------- */
 
-static int fail_attempt(struct campaign *c, const struct block_row *b, enum attempt_state state, const char *reason,
-			struct err *e)
+static int fail_attempt(struct campaign *c, const struct block_row *b, enum attempt_state state,
+			const char *reason, struct err *e)
 {
-	int rc = query_attempt_fail(c->ws->db, b->attempt_id, state, reason, clock_utc_us(c->ws->clock), e);
+	int rc = query_attempt_fail(c->ws->db, b->attempt_id, state, reason,
+				    clock_utc_us(c->ws->clock), e);
 
 	if (rc == 0)
-		rc = campaign_event(c, attempt_state_name(state), "block %d attempt %d (%s): %s", b->index + 1, b->attempt,
-				    b->dir, reason);
-	campaign_tell(c, PROGRESS_NOTE, 0, "block %d attempt %d is %s: %s", b->index + 1, b->attempt,
-		      attempt_state_name(state), reason);
+		rc = campaign_event(c, attempt_state_name(state), "block %d attempt %d (%s): %s",
+				    b->index + 1, b->attempt, b->dir, reason);
+	campaign_tell(c, PROGRESS_NOTE, 0, "block %d attempt %d is %s: %s", b->index + 1,
+		      b->attempt, attempt_state_name(state), reason);
 	return rc;
 }
 
-static int store_attempt(struct campaign *c, const struct block_row *b, struct attempt_files *a, struct err *e)
+static int store_attempt(struct campaign *c, const struct block_row *b, struct attempt_files *a,
+			 struct err *e)
 {
 	bool again = false;
 	int rc = query_attempt_ingest(c->ws->db, b->attempt_id, a->hash, a->trials, a->n,
@@ -360,19 +390,20 @@ static int store_attempt(struct campaign *c, const struct block_row *b, struct a
 	for (size_t i = 0; i < a->n; i++)
 		failed += a->trials[i].kind == SLOT_TIMED && a->trials[i].state == TRIAL_FAILED;
 	if (failed)
-		campaign_tell(c, PROGRESS_BLOCK, 0, "block %d done, %zu trial%s failed", b->index + 1, failed,
-			      failed == 1 ? "" : "s");
+		campaign_tell(c, PROGRESS_BLOCK, 0, "block %d done, %zu trial%s failed",
+			      b->index + 1, failed, failed == 1 ? "" : "s");
 	else
 		campaign_tell(c, PROGRESS_BLOCK, 0, "block %d done", b->index + 1);
 	return 0;
 }
 
-static int take_results(struct campaign *c, const struct stage_row *s, const struct block_row *b, bool *changed,
-			struct err *e)
+static int take_results(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+			bool *changed, struct err *e)
 {
 	_cleanup_free_ char *dir = attempt_dir(c, b);
 	struct attempt_files a;
-	int rc = ingest_attempt(c->recipe, s, c->facts.hyps, c->facts.n_hyps, dir, b->dir, &a, NULL);
+	int rc = ingest_attempt(c->recipe, s, c->facts.hyps, c->facts.n_hyps, dir, b->dir, &a,
+				NULL);
 
 	if (rc == -ERR_NOT_FOUND)
 		return 0;
@@ -384,7 +415,8 @@ static int take_results(struct campaign *c, const struct stage_row *s, const str
 }
 
 /* A planned attempt without a job id: the submit was lost, or we were killed in it. */
-static int adopt(struct campaign *c, const struct stage_row *s, const struct block_row *b, bool *changed, struct err *e)
+static int adopt(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		 bool *changed, struct err *e)
 {
 	struct sched_status st;
 	int rc = c->sched->find(c->run, b->token, &st, e);
@@ -393,8 +425,10 @@ static int adopt(struct campaign *c, const struct stage_row *s, const struct blo
 		return rc == -ERR_TEMP ? 0 : rc; /* could not be asked: later */
 	*changed = true;
 	if (rc == 1) {
-		campaign_tell(c, PROGRESS_NOTE, 0, "adopted job %s of block %d", st.id, b->index + 1);
-		return query_allocation_submitted(c->ws->db, b->allocation, st.id, clock_utc_us(c->ws->clock), e);
+		campaign_tell(c, PROGRESS_NOTE, 0, "adopted job %s of block %d", st.id,
+			      b->index + 1);
+		return query_allocation_submitted(c->ws->db, b->allocation, st.id,
+						  clock_utc_us(c->ws->clock), e);
 	}
 	if ((rc = block_write(c, s, b, e)) < 0)
 		return rc;
@@ -405,7 +439,8 @@ static bool files_may_be_late(const struct campaign *c, const struct sched_statu
 {
 	int64_t now = clock_utc_us(c->ws->clock);
 
-	return st->end_us > 0 && now - st->end_us < LATE_FILES_US && fs_is_network(c->ws->blocks_root);
+	return st->end_us > 0 && now - st->end_us < LATE_FILES_US &&
+	       fs_is_network(c->ws->blocks_root);
 }
 
 /* The job ended and left no manifest: say why, by the scheduler's word. */
@@ -414,15 +449,18 @@ static int judge_ended(struct campaign *c, const struct stage_row *s, const stru
 {
 	_cleanup_free_ char *reason = NULL;
 	enum attempt_state state = job_end_is_infrastructure(st->end) ? ATTEMPT_VOID : ATTEMPT_LOST;
-	int rc = take_results(c, s, b, changed, e); /* written between the first look and the poll */
+	int rc = take_results(c, s, b, changed,
+			      e); /* written between the first look and the poll */
 
 	if (rc < 0 || *changed || files_may_be_late(c, st))
 		return rc;
 	*changed = true;
-	reason = xasprintf("job %s is %s (%s%s%s) and left no done.json; its own output: %s/agent.out", b->job_id,
-			   job_state_name(st->state), job_end_name(st->end), *st->reason ? ", " : "", st->reason, b->dir);
-	rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(st->end), st->reason, st->nodes, st->start_us,
-				  st->end_us, e);
+	reason = xasprintf(
+		"job %s is %s (%s%s%s) and left no done.json; its own output: %s/agent.out",
+		b->job_id, job_state_name(st->state), job_end_name(st->end),
+		*st->reason ? ", " : "", st->reason, b->dir);
+	rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(st->end), st->reason,
+				  st->nodes, st->start_us, st->end_us, e);
 	return rc < 0 ? rc : fail_attempt(c, b, state, reason, e);
 }
 
@@ -462,7 +500,8 @@ int block_collect(struct campaign *c, const struct stage_row *s, bool *changed, 
 		const struct block_row *b = &f->blocks[i];
 		bool one = false;
 
-		if (!b->attempt_id || (b->state != ATTEMPT_PLANNED && b->state != ATTEMPT_SUBMITTED))
+		if (!b->attempt_id ||
+		    (b->state != ATTEMPT_PLANNED && b->state != ATTEMPT_SUBMITTED))
 			continue;
 		rc = take_results(c, s, b, &one, e);
 		if (rc == 0 && !one && !b->job_id)
@@ -482,7 +521,8 @@ int block_cancel_all(struct campaign *c, struct err *e)
 		const char *id = b->job_id;
 		int rc;
 
-		if (!b->attempt_id || (b->state != ATTEMPT_PLANNED && b->state != ATTEMPT_SUBMITTED))
+		if (!b->attempt_id ||
+		    (b->state != ATTEMPT_PLANNED && b->state != ATTEMPT_SUBMITTED))
 			continue;
 		if (!id && c->sched->find(c->run, b->token, &st, NULL) == 1)
 			id = st.id;

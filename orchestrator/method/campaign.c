@@ -17,11 +17,12 @@
 
 enum {
 	BEAT_US = 10 * 1000000,   /* heartbeat of the lease */
-	LAPSE_US = 120 * 1000000, /* a lease without a heartbeat for so long may be taken: twelve missed beats */
+	LAPSE_US = 120 * 1000000, /* a lease without a heartbeat for so long may be taken: twelve
+				     missed beats */
 };
 
-static const struct stage_ops *const all_stages[] = {&baseline_aa, &experiment_screen, &validate_confirm, &fix_final,
-						     &fix_soak};
+static const struct stage_ops *const all_stages[] = {&baseline_aa, &experiment_screen,
+						     &validate_confirm, &fix_final, &fix_soak};
 
 const struct stage_ops *stage_ops_of(enum stage_kind k)
 {
@@ -31,7 +32,8 @@ const struct stage_ops *stage_ops_of(enum stage_kind k)
 	return NULL;
 }
 
-/* -- telling ------------------------------------------------------------------------------------ */
+/* -- telling ------------------------------------------------------------------------------------
+ */
 
 /* The open comparison's last stored look, for a live view. */
 static void fill_effect(const struct campaign *c, const struct stage_row *s, struct progress *p)
@@ -46,8 +48,13 @@ static void fill_effect(const struct campaign *c, const struct stage_row *s, str
 
 void campaign_tell(struct campaign *c, enum progress_kind k, int step, const char *fmt, ...)
 {
-	const struct stage_row *s = c->facts.n_stages ? &c->facts.stages[c->facts.n_stages - 1] : NULL;
-	struct progress p = {.kind = k, .step = step, .at_us = clock_utc_us(c->ws->clock), .est = NAN, .lo = NAN,
+	const struct stage_row *s = c->facts.n_stages ? &c->facts.stages[c->facts.n_stages - 1]
+						      : NULL;
+	struct progress p = {.kind = k,
+			     .step = step,
+			     .at_us = clock_utc_us(c->ws->clock),
+			     .est = NAN,
+			     .lo = NAN,
 			     .hi = NAN};
 	char text[1024];
 	va_list ap;
@@ -83,27 +90,38 @@ int campaign_event(struct campaign *c, const char *kind, const char *fmt, ...)
 	return query_event_add(c->ws->db, c->row.id, clock_utc_us(c->ws->clock), kind, text, &e);
 }
 
-/* -- creating and opening ------------------------------------------------------------------------ */
+/* -- creating and opening ------------------------------------------------------------------------
+ */
 
-int campaign_create(struct workspace *w, const struct recipe *r, const struct script_sources *s, const char *path,
-		    const char *scheduler, int64_t *id, struct err *e)
+int campaign_create(struct workspace *w, const struct recipe *r, const struct script_sources *s,
+		    const char *path, const char *scheduler, int64_t *id, struct err *e)
 {
 	int64_t now = clock_utc_us(w->clock);
 	_cleanup_free_ char *env = environment_capture();
 	_cleanup_free_ struct source_row *rows = xcalloc(s->n + 1, sizeof *rows);
 	char seed_text[80], hex[33];
 	struct campaign_row row = {
-		.name = r->name, .recipe_path = (char *)path, .recipe_hash = (char *)s->hash,
-		.scheduler = (char *)scheduler, .state = CAMPAIGN_RUNNING, .mode = r->mode, .alpha = r->alpha,
-		.confirm_max = r->rounds, .env_json = env, .created_us = now, .seed = r->seed,
+		.name = r->name,
+		.recipe_path = (char *)path,
+		.recipe_hash = (char *)s->hash,
+		.scheduler = (char *)scheduler,
+		.state = CAMPAIGN_RUNNING,
+		.mode = r->mode,
+		.alpha = r->alpha,
+		.confirm_max = r->rounds,
+		.env_json = env,
+		.created_us = now,
+		.seed = r->seed,
 		.deadline_us = r->budget.wall_s > 0 ? now + (int64_t)(r->budget.wall_s * 1e6) : 0};
 
 	for (size_t i = 0; i < s->n; i++)
-		rows[i] = (struct source_row){s->v[i].name, s->v[i].path, s->v[i].text, s->v[i].hash};
+		rows[i] = (struct source_row){s->v[i].name, s->v[i].path, s->v[i].text,
+					      s->v[i].hash};
 	if (!row.seed) {
 		snprintf(seed_text, sizeof seed_text, "%s %lld", w->uuid, (long long)now);
 		fs_hash(seed_text, strlen(seed_text), hex);
-		row.seed = strtoull(hex + 20, NULL, 16); /* 48 bits: exact in every reader of the database */
+		row.seed = strtoull(hex + 20, NULL,
+				    16); /* 48 bits: exact in every reader of the database */
 	}
 	return query_campaign_create(w->db, &row, rows, s->n, id, e);
 }
@@ -121,7 +139,8 @@ static int load_recipe(struct campaign *c, struct err *e)
 	for (size_t i = 0; i < n; i++) {
 		struct script_source *s = &c->sources.v[i];
 
-		*s = (struct script_source){.name = TAKE(rows[i].name), .path = TAKE(rows[i].path),
+		*s = (struct script_source){.name = TAKE(rows[i].name),
+					    .path = TAKE(rows[i].path),
 					    .text = TAKE(rows[i].text)};
 		str_copy(s->hash, sizeof s->hash, rows[i].hash);
 	}
@@ -133,7 +152,8 @@ static int load_recipe(struct campaign *c, struct err *e)
 static int load_env(struct campaign *c, struct err *e)
 {
 	_cleanup_(json_freep) struct json *j = NULL;
-	int rc = json_parse("captured environment", c->row.env_json, strlen(c->row.env_json), &j, e);
+	int rc = json_parse("captured environment", c->row.env_json, strlen(c->row.env_json), &j,
+			    e);
 
 	for (size_t i = 0; rc == 0 && i < json_len(j); i++)
 		kvs_set(&c->env, json_key(json_at(j, i)), json_text(json_at(j, i), ""));
@@ -173,9 +193,13 @@ static int take_lease(struct campaign *c, bool force, struct err *e)
 
 static int open_scheduler(struct campaign *c, const struct campaign_options *o, struct err *e)
 {
-	struct sched_config sc = {.blocks_root = c->ws->blocks_root, .agent = o->agent, .helper = o->helper,
-				  .partition = c->recipe->resources.partition, .clock = c->ws->clock,
-				  .seed = c->row.seed, .fake_spec = o->fake_spec};
+	struct sched_config sc = {.blocks_root = c->ws->blocks_root,
+				  .agent = o->agent,
+				  .helper = o->helper,
+				  .partition = c->recipe->resources.partition,
+				  .clock = c->ws->clock,
+				  .seed = c->row.seed,
+				  .fake_spec = o->fake_spec};
 	int rc;
 
 	c->sched = o->sched ? o->sched : sched_find(c->row.scheduler);
@@ -194,8 +218,8 @@ static int resume_state(struct campaign *c, struct err *e)
 	return query_campaign_state(c->ws->db, c->row.id, CAMPAIGN_RUNNING, NULL, 0, e);
 }
 
-int campaign_open(struct workspace *w, int64_t id, const struct campaign_options *o, struct campaign **out,
-		  struct err *e)
+int campaign_open(struct workspace *w, int64_t id, const struct campaign_options *o,
+		  struct campaign **out, struct err *e)
 {
 	struct campaign *c = xcalloc(1, sizeof *c);
 	int rc;
@@ -205,7 +229,8 @@ int campaign_open(struct workspace *w, int64_t id, const struct campaign_options
 	c->tell_ctx = o->tell_ctx;
 	if ((rc = query_campaign_get(w->db, id, &c->row, e)) < 0 || (rc = load_recipe(c, e)) < 0 ||
 	    (rc = load_env(c, e)) < 0 || (rc = take_lease(c, o->take_over, e)) < 0 ||
-	    (rc = resume_state(c, e)) < 0 || (rc = open_scheduler(c, o, e)) < 0 || (rc = facts_load(c, e)) < 0) {
+	    (rc = resume_state(c, e)) < 0 || (rc = open_scheduler(c, o, e)) < 0 ||
+	    (rc = facts_load(c, e)) < 0) {
 		campaign_close(c);
 		return rc;
 	}
@@ -234,9 +259,11 @@ const struct campaign_row *campaign_get(const struct campaign *c)
 	return &c->row;
 }
 
-/* -- moving ---------------------------------------------------------------------------------------- */
+/* -- moving
+ * ---------------------------------------------------------------------------------------- */
 
-int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *arms, size_t n, struct err *e)
+int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *arms, size_t n,
+	       struct err *e)
 {
 	struct db *db = c->ws->db;
 	const struct facts *f = &c->facts;
@@ -249,8 +276,10 @@ int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *a
 	s->arms = rows;
 	s->n_arms = n;
 	for (size_t i = 0; rc == 0 && i < n; i++) {
-		rows[i] = (struct arm_row){.index = (int)i, .role = i ? ROLE_TREATMENT : ROLE_BASELINE,
-					   .hypothesis = arms[i].hypothesis, .label = arms[i].label};
+		rows[i] = (struct arm_row){.index = (int)i,
+					   .role = i ? ROLE_TREATMENT : ROLE_BASELINE,
+					   .hypothesis = arms[i].hypothesis,
+					   .label = arms[i].label};
 		rc = query_config_put(db, &arms[i].config, &rows[i].config, e);
 	}
 	if (rc == 0 && (rc = query_stage_add(db, s, e)) == 0)
@@ -263,7 +292,8 @@ int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *a
 
 static int stop(struct campaign *c, const char *reason, struct err *e)
 {
-	int rc = query_campaign_state(c->ws->db, c->row.id, CAMPAIGN_STOPPED, reason, clock_utc_us(c->ws->clock), e);
+	int rc = query_campaign_state(c->ws->db, c->row.id, CAMPAIGN_STOPPED, reason,
+				      clock_utc_us(c->ws->clock), e);
 
 	if (rc < 0)
 		return rc;
@@ -282,12 +312,13 @@ static int too_many_dropped(struct campaign *c, struct err *e)
 	for (size_t i = 0; i < c->facts.n_blocks; i++)
 		if (facts_block_dropped(&c->facts.blocks[i]) && c->facts.blocks[i].reason)
 			last = c->facts.blocks[i].reason;
-	reason = xasprintf("%zu blocks were lost %d times each; the last reason: %s", c->facts.dropped,
-			   METHOD_MAX_ATTEMPTS, last);
+	reason = xasprintf("%zu blocks were lost %d times each; the last reason: %s",
+			   c->facts.dropped, METHOD_MAX_ATTEMPTS, last);
 	return stop(c, reason, e);
 }
 
-static int conclude(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops, struct err *e)
+static int conclude(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
+		    struct err *e)
 {
 	struct db *db = c->ws->db;
 	int rc = db_begin(db, "conclude", e);
@@ -317,7 +348,8 @@ static int idle_stage(struct campaign *c, const struct stage_ops *ops, struct er
 	return block_start(c, s, ops, e);
 }
 
-static int busy_stage(struct campaign *c, const struct stage_ops *ops, enum campaign_step *out, struct err *e)
+static int busy_stage(struct campaign *c, const struct stage_ops *ops, enum campaign_step *out,
+		      struct err *e)
 {
 	const struct stage_row *s = &c->facts.stages[c->facts.n_stages - 1];
 	size_t at_once = c->capacity.jobs_at_once > 0 ? (size_t)c->capacity.jobs_at_once : 1;
@@ -338,7 +370,8 @@ static int run_stage(struct campaign *c, enum campaign_step *out, struct err *e)
 	const struct stage_ops *ops = stage_ops_of(s->kind);
 
 	if (!ops)
-		return err_set(e, ERR_STATE, "this program runs no %s stages", stage_kind_name(s->kind));
+		return err_set(e, ERR_STATE, "this program runs no %s stages",
+			       stage_kind_name(s->kind));
 	if (c->facts.dropped >= METHOD_MAX_DROPPED && c->facts.in_flight == 0)
 		return too_many_dropped(c, e);
 	if (c->facts.in_flight > 0)
@@ -348,8 +381,9 @@ static int run_stage(struct campaign *c, enum campaign_step *out, struct err *e)
 
 static int budget_over(struct campaign *c, struct err *e)
 {
-	_cleanup_free_ char *reason = xasprintf("the budget of %s is used up; `fettle resume %lld` goes on",
-						c->facts.budget_text, (long long)c->row.id);
+	_cleanup_free_ char *reason = xasprintf(
+		"the budget of %s is used up; `fettle resume %lld` goes on", c->facts.budget_text,
+		(long long)c->row.id);
 
 	return stop(c, reason, e);
 }
@@ -392,7 +426,8 @@ static int beat(struct campaign *c, struct err *e)
 int campaign_step(struct campaign *c, enum campaign_step *out, struct err *e)
 {
 	_cleanup_free_ int64_t *ranking = NULL;
-	const struct stage_row *last = c->facts.n_stages ? &c->facts.stages[c->facts.n_stages - 1] : NULL;
+	const struct stage_row *last = c->facts.n_stages ? &c->facts.stages[c->facts.n_stages - 1]
+							 : NULL;
 	struct action a;
 	size_t n = 0;
 	int rc = beat(c, e);

@@ -19,44 +19,44 @@
 struct campaign;
 
 enum progress_kind {
-	PROGRESS_STEP,    /* one of the five steps begins */
-	PROGRESS_STAGE,   /* a stage begins or ends */
-	PROGRESS_BLOCK,   /* a block was started or ended */
+	PROGRESS_STEP,  /* one of the five steps begins */
+	PROGRESS_STAGE, /* a stage begins or ends */
+	PROGRESS_BLOCK, /* a block was started or ended */
 	PROGRESS_VERDICT,
-	PROGRESS_NOTE,    /* void attempts, conflicts, adopted jobs */
+	PROGRESS_NOTE, /* void attempts, conflicts, adopted jobs */
 };
 
 /* What a listener is told: a sentence, and the figures for a live view. */
 struct progress {
 	enum progress_kind kind;
-	int step;                /* 1..5, 0: none */
-	const char *text;        /* borrowed */
+	int step;         /* 1..5, 0: none */
+	const char *text; /* borrowed */
 	int64_t at_us;
-	const char *stage;       /* kind of the open stage or NULL */
+	const char *stage; /* kind of the open stage or NULL */
 	int blocks_done, blocks_planned;
-	double est, lo, hi;      /* of the open confirm or final stage, relative; NaN: none yet */
-	double node_s;           /* spent so far */
+	double est, lo, hi; /* of the open confirm or final stage, relative; NaN: none yet */
+	double node_s;      /* spent so far */
 };
 typedef void (*progress_f)(void *ctx, const struct progress *p);
 
 struct campaign_options {
-	const struct sched *sched;    /* NULL: as stored */
-	const char *agent, *helper;   /* paths of fettle-agent and fettle-slurm */
-	const char *fake_spec;        /* scheduler fake */
-	bool take_over;               /* force the lease of another host */
-	progress_f tell;              /* may be NULL */
+	const struct sched *sched;  /* NULL: as stored */
+	const char *agent, *helper; /* paths of fettle-agent and fettle-slurm */
+	const char *fake_spec;      /* scheduler fake */
+	bool take_over;             /* force the lease of another host */
+	progress_f tell;            /* may be NULL */
 	void *tell_ctx;
 };
 
 /* Store a new campaign: recipe, sources, captured environment, alpha and the most confirm stages,
  * all fixed here. Nothing runs yet. */
-int campaign_create(struct workspace *w, const struct recipe *r, const struct script_sources *s, const char *path,
-		    const char *scheduler, int64_t *id, struct err *e);
+int campaign_create(struct workspace *w, const struct recipe *r, const struct script_sources *s,
+		    const char *path, const char *scheduler, int64_t *id, struct err *e);
 
 /* Open with the lease of this process. ERR_TEMP when another live process owns it. Opening adopts
  * what an earlier process left: submitted jobs are looked up by token. */
-int campaign_open(struct workspace *w, int64_t id, const struct campaign_options *o, struct campaign **out,
-		  struct err *e);
+int campaign_open(struct workspace *w, int64_t id, const struct campaign_options *o,
+		  struct campaign **out, struct err *e);
 void campaign_close(struct campaign *c); /* drops the lease; jobs go on; NULL is fine */
 
 enum campaign_step {

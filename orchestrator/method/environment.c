@@ -11,14 +11,18 @@
 
 extern char **environ;
 
-static const char *const allowed[] = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ",
-				      "LD_LIBRARY_PATH", "LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME",
-				      "PYTHONUNBUFFERED", "SLURM_CONF", "MODULEPATH", "LOADEDMODULES", "_LMFILES_",
-				      "http_proxy", "https_proxy", "no_proxy"};
-/* Settings that a workload reads: they are part of the default configuration and must not be lost. */
-static const char *const allowed_prefixes[] = {"LC_", "CONDA_", "CUDA_", "NCCL_", "TORCH", "PYTORCH_", "OMP_", "MKL_",
-					       "KMP_", "GOMP_", "OPENBLAS_", "MALLOC_", "HF_", "TRANSFORMERS_", "UCX_",
-					       "FI_", "HSA_", "ROCM_", "HIP_", "NVIDIA_", "TF_", "XLA_", "TRITON_"};
+static const char *const allowed[] = {
+	"PATH",        "HOME",          "USER",       "LOGNAME",          "SHELL",
+	"LANG",        "LANGUAGE",      "TZ",         "LD_LIBRARY_PATH",  "LIBRARY_PATH",
+	"VIRTUAL_ENV", "PYTHONPATH",    "PYTHONHOME", "PYTHONUNBUFFERED", "SLURM_CONF",
+	"MODULEPATH",  "LOADEDMODULES", "_LMFILES_",  "http_proxy",       "https_proxy",
+	"no_proxy"};
+/* Settings that a workload reads: they are part of the default configuration and must not be lost.
+ */
+static const char *const allowed_prefixes[] = {
+	"LC_",  "CONDA_", "CUDA_",     "NCCL_",   "TORCH", "PYTORCH_",      "OMP_",   "MKL_",
+	"KMP_", "GOMP_",  "OPENBLAS_", "MALLOC_", "HF_",   "TRANSFORMERS_", "UCX_",   "FI_",
+	"HSA_", "ROCM_",  "HIP_",      "NVIDIA_", "TF_",   "XLA_",          "TRITON_"};
 
 static bool is_allowed(const char *name)
 {
@@ -30,7 +34,8 @@ static bool is_allowed(const char *name)
 			return true;
 	for (size_t i = 0; i < ARRAY_LEN(allowed_prefixes); i++)
 		if (str_starts(name, allowed_prefixes[i]))
-			return !strstr(name, "TOKEN") && !strstr(name, "SECRET") && !strstr(name, "PASSWORD");
+			return !strstr(name, "TOKEN") && !strstr(name, "SECRET") &&
+			       !strstr(name, "PASSWORD");
 	return false;
 }
 

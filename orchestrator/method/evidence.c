@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Proof that a setting took effect, and that nothing undeclared changed with it. Evidence comes from
- * /proc of the ranks or from the component's own line, as the agent captured it, never from a line
- * of the script. A missing proof makes an arm invalid, never a loser.
+ * Proof that a setting took effect, and that nothing undeclared changed with it. Evidence comes
+ * from /proc of the ranks or from the component's own line, as the agent captured it, never from a
+ * line of the script. A missing proof makes an arm invalid, never a loser.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,9 +14,10 @@
 
 /* Keys that differ between any two trials. Prefixes. */
 static const char *const volatile_keys[] = {
-	"FETTLE_", "SLURM_", "SLURMD_", "SRUN_", "PMI", "PMIX_", "OMPI_", "PRTE_", "HYDRA_", "MASTER_PORT", "MASTER_ADDR",
-	"TMPDIR", "XDG_CACHE_HOME", "PWD", "OLDPWD", "SHLVL", "RANK", "LOCAL_RANK", "GROUP_RANK", "TORCHELASTIC_",
-	"HOSTNAME", "_", NULL,
+	"FETTLE_",        "SLURM_",        "SLURMD_",  "SRUN_",       "PMI",         "PMIX_",
+	"OMPI_",          "PRTE_",         "HYDRA_",   "MASTER_PORT", "MASTER_ADDR", "TMPDIR",
+	"XDG_CACHE_HOME", "PWD",           "OLDPWD",   "SHLVL",       "RANK",        "LOCAL_RANK",
+	"GROUP_RANK",     "TORCHELASTIC_", "HOSTNAME", "_",           NULL,
 };
 
 struct evidence {
@@ -42,7 +43,8 @@ static bool is_volatile(const char *name)
 static const char *arm_value(const struct evidence *v, int64_t trial, int rank, const char *key)
 {
 	for (size_t i = 0; i < v->n; i++)
-		if (v->rows[i].trial == trial && v->rows[i].rank == rank && strcmp(v->rows[i].key, key) == 0)
+		if (v->rows[i].trial == trial && v->rows[i].rank == rank &&
+		    strcmp(v->rows[i].key, key) == 0)
 			return v->rows[i].value;
 	return NULL;
 }
@@ -97,27 +99,30 @@ static void delivered(struct evidence *v, int64_t trial, int rank)
 
 	if (k->how == HOW_ARG) {
 		if (!argv_has(arm_value(v, trial, rank, "argv"), k, v->value))
-			v->reason = xasprintf("not delivered: %s %s is not in the arguments of rank %d (trial %lld)",
+			v->reason = xasprintf("not delivered: %s %s is not in the arguments of "
+					      "rank %d (trial %lld)",
 					      k->target, v->value, rank, (long long)trial);
 		return;
 	}
 	have = arm_value(v, trial, rank, key);
 	if (k->subkey ? have && list_has(have, k->subkey, v->value)
-		      : have && strcmp(have, kvs_get(&v->config.env, k->target) ? kvs_get(&v->config.env, k->target)
-										 : v->value) == 0)
+		      : have && strcmp(have, kvs_get(&v->config.env, k->target)
+						     ? kvs_get(&v->config.env, k->target)
+						     : v->value) == 0)
 		return;
-	v->reason = xasprintf("not delivered: %s should be %s in rank %d (trial %lld) and is %s", k->target, v->value,
-			      rank, (long long)trial, have ? have : "not set");
+	v->reason = xasprintf("not delivered: %s should be %s in rank %d (trial %lld) and is %s",
+			      k->target, v->value, rank, (long long)trial, have ? have : "not set");
 }
 
 static void mapped(struct evidence *v, int64_t trial, int rank)
 {
 	for (size_t i = 0; i < v->n; i++)
-		if (v->rows[i].trial == trial && v->rows[i].rank == rank && str_starts(v->rows[i].key, "maps.") &&
+		if (v->rows[i].trial == trial && v->rows[i].rank == rank &&
+		    str_starts(v->rows[i].key, "maps.") &&
 		    strstr(v->rows[i].key, v->knob->proof.maps))
 			return;
-	v->reason = xasprintf("no effect: no file named *%s* is mapped into rank %d (trial %lld)", v->knob->proof.maps,
-			      rank, (long long)trial);
+	v->reason = xasprintf("no effect: no file named *%s* is mapped into rank %d (trial %lld)",
+			      v->knob->proof.maps, rank, (long long)trial);
 }
 
 static void acknowledged(struct evidence *v, int64_t trial)
@@ -127,11 +132,13 @@ static void acknowledged(struct evidence *v, int64_t trial)
 	for (size_t i = 0; i < v->n; i++)
 		if (v->rows[i].trial == trial && strcmp(v->rows[i].key, key) == 0)
 			return;
-	v->reason = xasprintf("not acknowledged: nothing in the output of trial %lld says that %s = %s was read",
-			      (long long)trial, v->knob->name, v->value);
+	v->reason = xasprintf(
+		"not acknowledged: nothing in the output of trial %lld says that %s = %s was read",
+		(long long)trial, v->knob->name, v->value);
 }
 
-/* The sampled metric of the treatment lies on the declared side of the baseline's in every block. */
+/* The sampled metric of the treatment lies on the declared side of the baseline's in every block.
+ */
 static int moved(struct evidence *v, struct err *e)
 {
 	const struct proof *p = &v->knob->proof;
@@ -143,8 +150,9 @@ static int moved(struct evidence *v, struct err *e)
 		return rc;
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < n; j++) {
-			if (rows[i].block != rows[j].block || rows[i].arm != v->arm->id || rows[j].arm != v->base->id ||
-			    !isfinite(rows[i].value) || !isfinite(rows[j].value))
+			if (rows[i].block != rows[j].block || rows[i].arm != v->arm->id ||
+			    rows[j].arm != v->base->id || !isfinite(rows[i].value) ||
+			    !isfinite(rows[j].value))
 				continue;
 			pairs++;
 			up += rows[i].value > rows[j].value;
@@ -152,13 +160,15 @@ static int moved(struct evidence *v, struct err *e)
 		}
 	value_rows_free(rows, n);
 	if (pairs == 0)
-		v->reason = xasprintf("effect unproved: %s was not measured in both arms", p->metric);
-	else if (str_eq(p->metric_expect, "up") ? up < pairs
+		v->reason = xasprintf("effect unproved: %s was not measured in both arms",
+				      p->metric);
+	else if (str_eq(p->metric_expect, "up")     ? up < pairs
 		 : str_eq(p->metric_expect, "down") ? down < pairs
 						    : up + down < pairs)
-		v->reason = xasprintf("no effect: %s did not move (%s was expected) in %zu of %zu pairs", p->metric,
-				      p->metric_expect ? p->metric_expect : "change",
-				      str_eq(p->metric_expect, "down") ? pairs - down : pairs - up, pairs);
+		v->reason = xasprintf(
+			"no effect: %s did not move (%s was expected) in %zu of %zu pairs",
+			p->metric, p->metric_expect ? p->metric_expect : "change",
+			str_eq(p->metric_expect, "down") ? pairs - down : pairs - up, pairs);
 	return 0;
 }
 
@@ -170,18 +180,22 @@ static bool declared_env(const struct evidence *v, const char *name)
 	return !str_eq(a, b) || kvs_has(&v->base_config.env, name) != kvs_has(&v->config.env, name);
 }
 
-static void compare_env(struct evidence *v, int64_t base_trial, int64_t trial, const struct effective_row *row)
+static void compare_env(struct evidence *v, int64_t base_trial, int64_t trial,
+			const struct effective_row *row)
 {
 	const char *name = str_starts(row->key, "env.") ? row->key + 4 : row->key + 8;
 	_cleanup_free_ char *env = xasprintf("env.%s", name);
 	int64_t other_trial = row->trial == trial ? base_trial : trial;
 	const char *other = arm_value(v, other_trial, row->rank, row->key);
 
-	if (str_eq(row->value, other) || is_volatile(name) || declared_env(v, name) || implied(v, env))
+	if (str_eq(row->value, other) || is_volatile(name) || declared_env(v, name) ||
+	    implied(v, env))
 		return;
-	v->reason = xasprintf("undeclared difference: %s is %s in the one arm and %s in the other (trials %lld, %lld)",
+	v->reason = xasprintf("undeclared difference: %s is %s in the one arm and %s in the other "
+			      "(trials %lld, %lld)",
 			      name, str_starts(row->key, "env.") ? row->value : "other text",
-			      other ? (str_starts(row->key, "env.") ? other : "other text") : "not set",
+			      other ? (str_starts(row->key, "env.") ? other : "other text")
+				    : "not set",
 			      (long long)row->trial, (long long)other_trial);
 }
 
@@ -206,8 +220,8 @@ static size_t count_config(const struct strv *argv, const char *token)
 
 /* A token may be more frequent in one arm only by as much as in its configuration. Tokens that hold
  * the trial's own directory are volatile. */
-static void compare_tokens(struct evidence *v, const struct json *a, const struct json *b, const struct strv *ca,
-			   const struct strv *cb)
+static void compare_tokens(struct evidence *v, const struct json *a, const struct json *b,
+			   const struct strv *ca, const struct strv *cb)
 {
 	for (size_t i = 0; i < json_len(a) && !v->reason; i++) {
 		const char *t = json_text(json_at(a, i), "");
@@ -215,7 +229,8 @@ static void compare_tokens(struct evidence *v, const struct json *a, const struc
 		long want = (long)count_config(ca, t) - (long)count_config(cb, t);
 
 		if (have > 0 && have > want && !strstr(t, "/blocks/") && !implied(v, t))
-			v->reason = xasprintf("undeclared difference: the argument %s stands in one arm only", t);
+			v->reason = xasprintf(
+				"undeclared difference: the argument %s stands in one arm only", t);
 	}
 }
 
@@ -289,7 +304,8 @@ static void check_trials(struct evidence *v)
 			compare(v, base, row->trial);
 	}
 	if (!last && !v->reason)
-		v->reason = xstrdup("not delivered: no process of the treatment could be read in /proc");
+		v->reason = xstrdup(
+			"not delivered: no process of the treatment could be read in /proc");
 }
 
 static int open_evidence(struct evidence *v, struct err *e)
@@ -299,7 +315,8 @@ static int open_evidence(struct evidence *v, struct err *e)
 	int rc;
 
 	if (!h || !(v->knob = recipe_knob(v->c->recipe, h->knob)))
-		return err_set(e, ERR_STATE, "arm %s: its hypothesis or knob is gone", v->arm->label);
+		return err_set(e, ERR_STATE, "arm %s: its hypothesis or knob is gone",
+			       v->arm->label);
 	v->value = h->value;
 	if ((rc = query_config_get(db, v->base->config, &v->base_config, e)) < 0 ||
 	    (rc = query_config_get(db, v->arm->config, &v->config, e)) < 0)
@@ -307,7 +324,8 @@ static int open_evidence(struct evidence *v, struct err *e)
 	return query_stage_effective(db, v->stage->id, &v->rows, &v->n, e);
 }
 
-int evidence_check(struct campaign *c, const struct stage_row *s, size_t arm, char **reason, struct err *e)
+int evidence_check(struct campaign *c, const struct stage_row *s, size_t arm, char **reason,
+		   struct err *e)
 {
 	struct evidence v = {.c = c, .stage = s, .base = &s->arms[0], .arm = &s->arms[arm]};
 	int rc = open_evidence(&v, e);

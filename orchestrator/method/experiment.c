@@ -11,8 +11,8 @@
 #include "orchestrator/method/method.h"
 
 /* The incumbent with one knob changed. */
-static int treatment(struct campaign *c, const struct config *incumbent, const struct hypothesis_row *h,
-		     struct arm_plan *out, struct err *e)
+static int treatment(struct campaign *c, const struct config *incumbent,
+		     const struct hypothesis_row *h, struct arm_plan *out, struct err *e)
 {
 	struct kvs settings = {0};
 	int rc;
@@ -26,8 +26,8 @@ static int treatment(struct campaign *c, const struct config *incumbent, const s
 	return rc;
 }
 
-int experiment_arms(struct campaign *c, const struct hypothesis_row *const *hyps, size_t n, struct arm_plan **out,
-		    struct err *e)
+int experiment_arms(struct campaign *c, const struct hypothesis_row *const *hyps, size_t n,
+		    struct arm_plan **out, struct err *e)
 {
 	struct arm_plan *arms = xcalloc(n + 1, sizeof *arms);
 	int rc = campaign_incumbent(c, &arms[0].config, e);
@@ -66,7 +66,8 @@ int experiment_plan(struct campaign *c, int round, struct err *e)
 		if (f->hyps[i].round == round && f->hyps[i].state == HYP_PROPOSED)
 			hyps[k++] = &f->hyps[i];
 	s.planned_blocks = (int)design_screen_blocks(c->row.mode, k);
-	campaign_tell(c, PROGRESS_STEP, 3, "experiment: screen of %zu candidates, one knob each, %d blocks", k,
+	campaign_tell(c, PROGRESS_STEP, 3,
+		      "experiment: screen of %zu candidates, one knob each, %d blocks", k,
 		      s.planned_blocks);
 	if ((rc = experiment_arms(c, hyps, k, &arms, e)) < 0)
 		return rc;
@@ -83,7 +84,8 @@ static bool is_invalid(const struct campaign *c, const struct arm_row *a)
 }
 
 /* The screen's values with invalid arms taken out: they rank nowhere. */
-static int valid_pairs(struct campaign *c, const struct stage_row *s, struct pairs *p, struct err *e)
+static int valid_pairs(struct campaign *c, const struct stage_row *s, struct pairs *p,
+		       struct err *e)
 {
 	int rc = pairs_load(c, s, p, e);
 
@@ -110,8 +112,8 @@ static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, st
 	return 0;
 }
 
-static int block_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out, size_t *n,
-		      struct err *e)
+static int block_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
+		      size_t *n, struct err *e)
 {
 	_cleanup_free_ size_t *chosen = xcalloc(s->n_arms, sizeof *chosen);
 	struct pairs p;
@@ -130,11 +132,21 @@ static int block_arms(struct campaign *c, const struct stage_row *s, size_t vali
 	return 0;
 }
 
-static int mark_invalid(struct campaign *c, const struct stage_row *s, size_t arm, const char *reason, struct err *e)
+static int mark_invalid(struct campaign *c, const struct stage_row *s, size_t arm,
+			const char *reason, struct err *e)
 {
-	struct verdict_row v = {.stage = s->id, .hypothesis = s->arms[arm].hypothesis, .final_look = true,
-				.outcome = (char *)verdict_outcome_name(VERDICT_INVALID), .reason = (char *)reason,
-				.est = NAN, .lo = NAN, .hi = NAN, .df = NAN, .p = NAN, .p_star = NAN, .sign_flip_p = NAN,
+	struct verdict_row v = {.stage = s->id,
+				.hypothesis = s->arms[arm].hypothesis,
+				.final_look = true,
+				.outcome = (char *)verdict_outcome_name(VERDICT_INVALID),
+				.reason = (char *)reason,
+				.est = NAN,
+				.lo = NAN,
+				.hi = NAN,
+				.df = NAN,
+				.p = NAN,
+				.p_star = NAN,
+				.sign_flip_p = NAN,
 				.at_us = clock_utc_us(c->ws->clock)};
 	struct db *db = c->ws->db;
 	int64_t id;
@@ -171,13 +183,14 @@ static int look(struct campaign *c, const struct stage_row *s, struct err *e)
 	return rc < 0 ? rc : facts_load(c, e);
 }
 
-static int screen_out(struct campaign *c, const struct arm_row *a, double mean, size_t failed, size_t trials,
-		      const char *why, struct err *e)
+static int screen_out(struct campaign *c, const struct arm_row *a, double mean, size_t failed,
+		      size_t trials, const char *why, struct err *e)
 {
 	_cleanup_free_ char *reason = NULL;
 
 	if (failed && !isfinite(mean))
-		reason = xasprintf("%zu of %zu trials failed: %s", failed, trials, why ? why : "no reason given");
+		reason = xasprintf("%zu of %zu trials failed: %s", failed, trials,
+				   why ? why : "no reason given");
 	else
 		reason = xasprintf("screen mean %+.2f %%", 100 * expm1(mean));
 	campaign_tell(c, PROGRESS_NOTE, 3, "%s: screened out, %s", a->label, reason);
@@ -198,10 +211,10 @@ static int conclude(struct campaign *c, const struct stage_row *s, struct err *e
 	lead = design_screen_rank(p.y, k, p.blocks, order, means);
 	for (size_t i = lead; rc == 0 && i < k; i++)
 		if (!is_invalid(c, &s->arms[order[i]]))
-			rc = screen_out(c, &s->arms[order[i]], means[order[i]], p.failed[order[i]], p.trials[order[i]],
-					p.fail_reason, e);
-	note = lead ? xasprintf("best of the screen: %s, mean %+.2f %% (a ranking, not a claim)", s->arms[order[0]].label,
-				100 * expm1(means[order[0]]))
+			rc = screen_out(c, &s->arms[order[i]], means[order[i]], p.failed[order[i]],
+					p.trials[order[i]], p.fail_reason, e);
+	note = lead ? xasprintf("best of the screen: %s, mean %+.2f %% (a ranking, not a claim)",
+				s->arms[order[0]].label, 100 * expm1(means[order[0]]))
 		    : xstrdup("no candidate was better than the baseline in the screen");
 	campaign_tell(c, PROGRESS_STAGE, 3, "%s", note);
 	pairs_done(&p);
@@ -226,7 +239,8 @@ int experiment_ranking(struct campaign *c, int round, int64_t **ids, size_t *n, 
 	*ids = xcalloc(s->n_arms, sizeof **ids);
 	lead = design_screen_rank(p.y, s->n_arms - 1, p.blocks, order, NULL);
 	for (size_t i = 0; i < lead; i++) {
-		const struct hypothesis_row *h = facts_hypothesis(&c->facts, s->arms[order[i]].hypothesis);
+		const struct hypothesis_row *h = facts_hypothesis(&c->facts,
+								  s->arms[order[i]].hypothesis);
 
 		if (h && h->state == HYP_PROPOSED)
 			(*ids)[(*n)++] = h->id;
@@ -235,5 +249,9 @@ int experiment_ranking(struct campaign *c, int round, int64_t **ids, size_t *n, 
 	return 0;
 }
 
-const struct stage_ops experiment_screen = {.kind = STAGE_SCREEN, .step = 3, .wanted = wanted,
-					    .block_arms = block_arms, .look = look, .conclude = conclude};
+const struct stage_ops experiment_screen = {.kind = STAGE_SCREEN,
+					    .step = 3,
+					    .wanted = wanted,
+					    .block_arms = block_arms,
+					    .look = look,
+					    .conclude = conclude};

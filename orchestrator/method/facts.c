@@ -25,7 +25,8 @@ static void count_blocks(struct facts *f)
 		const struct block_row *b = &f->blocks[i];
 
 		f->valid += b->attempt_id && b->state == ATTEMPT_VALID;
-		f->in_flight += b->attempt_id && (b->state == ATTEMPT_PLANNED || b->state == ATTEMPT_SUBMITTED);
+		f->in_flight += b->attempt_id &&
+				(b->state == ATTEMPT_PLANNED || b->state == ATTEMPT_SUBMITTED);
 		f->dropped += facts_block_dropped(b);
 	}
 }
@@ -95,7 +96,9 @@ const struct stage_row *facts_last_accepted(const struct facts *f)
 {
 	for (size_t i = f->n_stages; i-- > 0;) {
 		const struct stage_row *s = &f->stages[i];
-		const struct verdict_row *v = s->kind == STAGE_CONFIRM ? facts_verdict(f, s->hypothesis) : NULL;
+		const struct verdict_row *v = s->kind == STAGE_CONFIRM
+						      ? facts_verdict(f, s->hypothesis)
+						      : NULL;
 
 		if (v && str_eq(v->outcome, verdict_outcome_name(VERDICT_ACCEPTED)))
 			return s;
@@ -133,5 +136,6 @@ int campaign_incumbent(struct campaign *c, struct config *out, struct err *e)
 {
 	const struct stage_row *s = facts_last_accepted(&c->facts);
 
-	return s ? query_config_get(c->ws->db, s->arms[1].config, out, e) : campaign_default(c, out, e);
+	return s ? query_config_get(c->ws->db, s->arms[1].config, out, e)
+		 : campaign_default(c, out, e);
 }

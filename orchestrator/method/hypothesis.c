@@ -39,7 +39,8 @@ static void name_signals(struct plan *p)
 			continue;
 		p->signals = xgrow(p->signals, p->n_signals, &cap, sizeof *p->signals);
 		p->signals[p->n_signals++] = (struct signal){
-			.name = mean ? xstrdup(r->metric) : xasprintf("%s.%s", r->metric, r->stat), .value = r->mean};
+			.name = mean ? xstrdup(r->metric) : xasprintf("%s.%s", r->metric, r->stat),
+			.value = r->mean};
 	}
 }
 
@@ -65,7 +66,8 @@ static const char *current_value(const struct plan *p, const struct knob *k)
 
 static bool requirement_met(const struct plan *p, const struct knob *k)
 {
-	const struct knob *other = k->requires_knob ? recipe_knob(p->c->recipe, k->requires_knob) : NULL;
+	const struct knob *other = k->requires_knob ? recipe_knob(p->c->recipe, k->requires_knob)
+						    : NULL;
 	const char *v = other ? current_value(p, other) : NULL;
 
 	if (!k->requires_knob || !other)
@@ -90,8 +92,8 @@ static const char *tested_before(const struct plan *p, const struct knob *k, con
 	return NULL;
 }
 
-static void judge(struct plan *p, const struct knob *k, const struct expectation *x, struct hypothesis_row *h,
-		  char *lint)
+static void judge(struct plan *p, const struct knob *k, const struct expectation *x,
+		  struct hypothesis_row *h, char *lint)
 {
 	const char *before = tested_before(p, k, h->value);
 
@@ -103,7 +105,8 @@ static void judge(struct plan *p, const struct knob *k, const struct expectation
 		const char *now = current_value(p, other);
 
 		h->state = HYP_LINTED_OUT;
-		h->reason = xasprintf("has no meaning while %s is %s", k->requires_knob, now ? now : "not set");
+		h->reason = xasprintf("has no meaning while %s is %s", k->requires_knob,
+				      now ? now : "not set");
 	} else if (before) {
 		h->state = HYP_NOT_TRIED;
 		h->reason = xasprintf("tested in an earlier round: %s", before);
@@ -131,11 +134,19 @@ static int add_value(struct plan *p, const struct knob *k, const char *value, st
 	}
 	p->hyps = xgrow(p->hyps, p->n, &p->cap, sizeof *p->hyps);
 	h = &p->hyps[p->n++];
-	*h = (struct hypothesis_row){.campaign = p->c->row.id, .round = p->round, .knob = xstrdup(k->name),
-				     .value = xstrdup(value), .from_value = xstrdup(current), .cls = k->cls,
-				     .proof = k->proof.level, .user_defined = k->user_defined,
-				     .bottleneck = x.bottleneck, .evidence = xstrdup(x.why), .gain = x.gain,
-				     .ceiling = x.ceiling, .state = HYP_PROPOSED};
+	*h = (struct hypothesis_row){.campaign = p->c->row.id,
+				     .round = p->round,
+				     .knob = xstrdup(k->name),
+				     .value = xstrdup(value),
+				     .from_value = xstrdup(current),
+				     .cls = k->cls,
+				     .proof = k->proof.level,
+				     .user_defined = k->user_defined,
+				     .bottleneck = x.bottleneck,
+				     .evidence = xstrdup(x.why),
+				     .gain = x.gain,
+				     .ceiling = x.ceiling,
+				     .state = HYP_PROPOSED};
 	judge(p, k, &x, h, lint);
 	free(lint);
 	expectation_done(&x);
@@ -145,7 +156,8 @@ static int add_value(struct plan *p, const struct knob *k, const char *value, st
 static int compare_gain(const void *a, const void *b)
 {
 	const struct hypothesis_row *x = a, *y = b;
-	double gx = isfinite(x->gain) ? x->gain : GAIN_UNKNOWN, gy = isfinite(y->gain) ? y->gain : GAIN_UNKNOWN;
+	double gx = isfinite(x->gain) ? x->gain : GAIN_UNKNOWN,
+	       gy = isfinite(y->gain) ? y->gain : GAIN_UNKNOWN;
 	bool px = x->state == HYP_PROPOSED, py = y->state == HYP_PROPOSED;
 
 	if (px != py)
@@ -164,7 +176,8 @@ static void rank(struct plan *p)
 		p->hyps[i].rank = (int)i + 1;
 		if (i >= DESIGN_MAX_ARMS - 1 && p->hyps[i].state == HYP_PROPOSED) {
 			p->hyps[i].state = HYP_NOT_TRIED;
-			p->hyps[i].reason = xasprintf("more than %d candidates", DESIGN_MAX_ARMS - 1);
+			p->hyps[i].reason = xasprintf("more than %d candidates",
+						      DESIGN_MAX_ARMS - 1);
 		}
 	}
 }
@@ -172,8 +185,11 @@ static void rank(struct plan *p)
 static int store_findings(struct plan *p, const struct finding *f, size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct finding_row row = {.round = p->round, .bottleneck = xstrdup(bottleneck_name(f[i].bottleneck)),
-					  .evidence = f[i].evidence, .rule = f[i].rule, .share = f[i].share};
+		struct finding_row row = {.round = p->round,
+					  .bottleneck = xstrdup(bottleneck_name(f[i].bottleneck)),
+					  .evidence = f[i].evidence,
+					  .rule = f[i].rule,
+					  .share = f[i].share};
 		int rc = query_finding_add(p->c->ws->db, p->c->row.id, &row, e);
 
 		free(row.bottleneck);
@@ -207,8 +223,8 @@ static void tell(struct plan *p, const struct finding *f, size_t n)
 	for (size_t i = 0; i < p->n; i++)
 		proposed += p->hyps[i].state == HYP_PROPOSED;
 	if (n)
-		campaign_tell(p->c, PROGRESS_STEP, 2, "hypothesis: %s: %s", bottleneck_name(f[0].bottleneck),
-			      f[0].evidence);
+		campaign_tell(p->c, PROGRESS_STEP, 2, "hypothesis: %s: %s",
+			      bottleneck_name(f[0].bottleneck), f[0].evidence);
 	else
 		campaign_tell(p->c, PROGRESS_STEP, 2, "hypothesis: no rule names a bottleneck");
 	campaign_tell(p->c, PROGRESS_STAGE, 2, "%zu candidate%s to try, %zu left out", proposed,
@@ -233,10 +249,16 @@ static void nothing_to_vary(struct plan *p)
 
 	p->hyps = xgrow(p->hyps, 0, &p->cap, sizeof *p->hyps);
 	p->hyps[p->n++] = (struct hypothesis_row){
-		.campaign = p->c->row.id, .round = p->round, .knob = xstrdup(k ? k->name : "none"),
-		.value = xstrdup(k && current_value(p, k) ? current_value(p, k) : ""), .gain = NAN, .ceiling = NAN,
-		.proof = k ? k->proof.level : PROOF_DELIVERED, .state = HYP_NOT_TRIED,
-		.reason = xstrdup("no knob has another value to try"), .rank = 1};
+		.campaign = p->c->row.id,
+		.round = p->round,
+		.knob = xstrdup(k ? k->name : "none"),
+		.value = xstrdup(k && current_value(p, k) ? current_value(p, k) : ""),
+		.gain = NAN,
+		.ceiling = NAN,
+		.proof = k ? k->proof.level : PROOF_DELIVERED,
+		.state = HYP_NOT_TRIED,
+		.reason = xstrdup("no knob has another value to try"),
+		.rank = 1};
 }
 
 int hypothesis_plan(struct campaign *c, int round, struct err *e)
@@ -254,7 +276,8 @@ int hypothesis_plan(struct campaign *c, int round, struct err *e)
 		goto out;
 	for (size_t i = 0; i < c->recipe->n_knobs; i++)
 		for (size_t j = 0; j < c->recipe->knobs[i].values.n; j++)
-			if ((rc = add_value(&p, &c->recipe->knobs[i], c->recipe->knobs[i].values.v[j], e)) < 0)
+			if ((rc = add_value(&p, &c->recipe->knobs[i],
+					    c->recipe->knobs[i].values.v[j], e)) < 0)
 				goto out;
 	if (p.n == 0)
 		nothing_to_vary(&p);

@@ -19,9 +19,11 @@
 #include "probes/probe.h"
 
 enum {
-	RECORD_MAX_BYTES = 8 << 20,    /* tNN.json: 1,000 ranks with 4 KiB of evidence each, twice over */
-	ACK_SEARCH_MAX_BYTES = 64 << 20, /* output searched for an acknowledgement: the default log bound */
-	MATCH_LIMIT = 1000000,         /* PCRE2 steps: a pattern that needs more is a bad pattern */
+	RECORD_MAX_BYTES = 8 << 20, /* tNN.json: 1,000 ranks with 4 KiB of evidence each, twice over
+				     */
+	ACK_SEARCH_MAX_BYTES = 64 << 20, /* output searched for an acknowledgement: the default log
+					    bound */
+	MATCH_LIMIT = 1000000, /* PCRE2 steps: a pattern that needs more is a bad pattern */
 };
 
 struct reader {
@@ -78,7 +80,8 @@ static void read_rank(const struct json *rank, struct trial_result *t)
 	}
 	for (size_t i = 0; i < json_len(other); i++) {
 		snprintf(key, sizeof key, "envhash.%s", json_key(json_at(other, i)));
-		trial_result_effective(t, id, key, json_text(json_at(other, i), ""), PROOF_DELIVERED);
+		trial_result_effective(t, id, key, json_text(json_at(other, i), ""),
+				       PROOF_DELIVERED);
 	}
 	for (size_t i = 0; i < json_len(maps); i++) {
 		const char *path = json_text(json_at(maps, i), "");
@@ -100,7 +103,8 @@ static char *expand(const char *pattern, const char *value)
 
 	if (!hole)
 		return xstrdup(pattern);
-	return xasprintf("%.*s\\Q%s\\E%s", (int)(hole - pattern), pattern, value, hole + strlen("{value}"));
+	return xasprintf("%.*s\\Q%s\\E%s", (int)(hole - pattern), pattern, value,
+			 hole + strlen("{value}"));
 }
 
 /* The first match of the component's own line in the output, or NULL. */
@@ -109,7 +113,8 @@ static char *search_output(const char *path, const char *pattern)
 	struct buf text = {0};
 	PCRE2_SIZE at;
 	int code, rc = -1;
-	pcre2_code *re = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_MULTILINE, &code, &at, NULL);
+	pcre2_code *re = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_MULTILINE,
+				       &code, &at, NULL);
 	pcre2_match_data *m;
 	pcre2_match_context *mc;
 	char *found = NULL;
@@ -133,8 +138,8 @@ static char *search_output(const char *path, const char *pattern)
 	return found;
 }
 
-static void read_acknowledgement(const struct reader *r, const char *out_path, const struct window *w,
-				 struct trial_result *t)
+static void read_acknowledgement(const struct reader *r, const char *out_path,
+				 const struct window *w, struct trial_result *t)
 {
 	const char *value = NULL;
 	const struct knob *k = knob_of_arm(r, t->arm, &value);
@@ -147,7 +152,8 @@ static void read_acknowledgement(const struct reader *r, const char *out_path, c
 	for (size_t i = 0; k->proof.fact && i < n; i++)
 		if (str_eq(f[i].key, k->proof.fact) && str_eq(f[i].text, value)) {
 			snprintf(key, sizeof key, "ack.%s", k->name);
-			trial_result_effective(t, f[i].rank < 0 ? 0 : f[i].rank, key, f[i].text, PROOF_ACKNOWLEDGED);
+			trial_result_effective(t, f[i].rank < 0 ? 0 : f[i].rank, key, f[i].text,
+					       PROOF_ACKNOWLEDGED);
 		}
 	if (k->proof.log_pattern) {
 		_cleanup_free_ char *pattern = expand(k->proof.log_pattern, value);
@@ -159,11 +165,12 @@ static void read_acknowledgement(const struct reader *r, const char *out_path, c
 	}
 }
 
-static enum probe_status run_probe(const struct reader *r, const char *name, const char *path, struct window *w,
-				   struct buf *detail)
+static enum probe_status run_probe(const struct reader *r, const char *name, const char *path,
+				   struct window *w, struct buf *detail)
 {
 	const struct probe *p = probe_find(name);
-	struct probe_context pc = {.file = path, .pattern = r->recipe->workload.pattern,
+	struct probe_context pc = {.file = path,
+				   .pattern = r->recipe->workload.pattern,
 				   .metric = r->recipe->objective};
 	struct probe_sink sink = window_sink(w);
 	struct err e = {0};
@@ -179,11 +186,12 @@ static enum probe_status run_probe(const struct reader *r, const char *name, con
 	return s;
 }
 
-static enum probe_status read_workload(const struct reader *r, const char *trial_dir, struct window *w,
-				       struct buf *detail)
+static enum probe_status read_workload(const struct reader *r, const char *trial_dir,
+				       struct window *w, struct buf *detail)
 {
 	const struct workload *wl = &r->recipe->workload;
-	_cleanup_free_ char *out = fs_join(trial_dir, "out"), *jsonl = fs_join(trial_dir, "metrics.jsonl");
+	_cleanup_free_ char *out = fs_join(trial_dir, "out"),
+			    *jsonl = fs_join(trial_dir, "metrics.jsonl");
 
 	switch (wl->source) {
 	case SOURCE_PROBE:
@@ -196,11 +204,13 @@ static enum probe_status read_workload(const struct reader *r, const char *trial
 	return PROBE_FAILED;
 }
 
-/* NCCL's own words are wanted whatever the workload's format is, as soon as a knob asks for them. */
+/* NCCL's own words are wanted whatever the workload's format is, as soon as a knob asks for them.
+ */
 static void read_nccl_facts(const struct reader *r, const char *out, struct window *w)
 {
 	for (size_t i = 0; i < r->recipe->n_knobs; i++)
-		if (r->recipe->knobs[i].proof.fact && str_starts(r->recipe->knobs[i].proof.fact, "nccl.")) {
+		if (r->recipe->knobs[i].proof.fact &&
+		    str_starts(r->recipe->knobs[i].proof.fact, "nccl.")) {
 			struct buf detail = {0};
 
 			(void)run_probe(r, "nccl_log", out, w, &detail);
@@ -214,7 +224,8 @@ static void read_samples(const struct reader *r, const struct json *rec, struct 
 	_cleanup_free_ char *path = fs_join(r->dir, "samples");
 	struct window *w;
 	struct buf detail = {0};
-	int64_t from = json_i64(json_get(rec, "window_start_us"), 0), to = json_i64(json_get(rec, "window_end_us"), 0);
+	int64_t from = json_i64(json_get(rec, "window_start_us"), 0),
+		to = json_i64(json_get(rec, "window_end_us"), 0);
 
 	if (!fs_exists(path))
 		return;
@@ -238,8 +249,8 @@ static void fail_trial(struct trial_result *t, char *reason)
 }
 
 /* A trial that ended well but did not measure is a failure of its arm, with the reason. */
-static void judge_measurement(const struct reader *r, const struct window *w, enum probe_status s, const char *detail,
-			      struct trial_result *t)
+static void judge_measurement(const struct reader *r, const struct window *w, enum probe_status s,
+			      const char *detail, struct trial_result *t)
 {
 	const char *objective = r->recipe->objective, *nonfinite;
 	int64_t step = -1;
@@ -250,8 +261,10 @@ static void judge_measurement(const struct reader *r, const struct window *w, en
 	if (nonfinite)
 		fail_trial(t, xasprintf("loss is %s at step %lld", nonfinite, (long long)step));
 	else if (!isfinite(trial_result_get(t, objective, r->recipe->objective_stat)))
-		fail_trial(t, xasprintf("no value of %s (%s) in the measured window: the metrics are %s%s%s", objective,
-					r->recipe->objective_stat, probe_status_name(s), *detail ? ": " : "", detail));
+		fail_trial(t, xasprintf("no value of %s (%s) in the measured window: the metrics "
+					"are %s%s%s",
+					objective, r->recipe->objective_stat, probe_status_name(s),
+					*detail ? ": " : "", detail));
 }
 
 static void read_metrics(const struct reader *r, const struct json *rec, struct trial_result *t)
@@ -308,7 +321,8 @@ static void read_record(const struct reader *r, const struct json *rec, struct t
 		read_metrics(r, rec, t);
 }
 
-static void read_slot(const struct reader *r, const struct json *entry, size_t i, struct trial_result *t)
+static void read_slot(const struct reader *r, const struct json *entry, size_t i,
+		      struct trial_result *t)
 {
 	int slot = (int)json_i64(json_get(entry, "slot"), (int64_t)i);
 	const char *want = json_text(json_get(entry, "xxh"), "");
@@ -319,7 +333,8 @@ static void read_slot(const struct reader *r, const struct json *entry, size_t i
 
 	snprintf(name, sizeof name, "t%02d.json", slot);
 	path = fs_join(r->dir, name);
-	if (fs_hash_file(path, hex, &e) < 0 || json_read_file(path, RECORD_MAX_BYTES, &rec, &e) < 0) {
+	if (fs_hash_file(path, hex, &e) < 0 ||
+	    json_read_file(path, RECORD_MAX_BYTES, &rec, &e) < 0) {
 		incomplete(r->out, "record", e.text);
 		return;
 	}
@@ -341,7 +356,8 @@ static void read_manifest(const struct reader *r, const struct json *done)
 
 	a->complete = str_eq(json_text(json_get(done, "state"), ""), "complete");
 	if (!a->complete)
-		incomplete(a, "partial attempt", json_text(json_get(done, "reason"), "no reason given"));
+		incomplete(a, "partial attempt",
+			   json_text(json_get(done, "reason"), "no reason given"));
 	for (size_t i = 0; i < json_len(nodes); i++)
 		strv_add(&a->nodes, json_text(json_at(nodes, i), ""));
 	a->n = json_len(slots);
@@ -350,19 +366,26 @@ static void read_manifest(const struct reader *r, const struct json *done)
 		read_slot(r, json_at(slots, i), i, &a->trials[i]);
 }
 
-int ingest_attempt(const struct recipe *r, const struct stage_row *s, const struct hypothesis_row *hyps, size_t n_hyps,
-		   const char *dir, const char *dir_name, struct attempt_files *out, struct err *e)
+int ingest_attempt(const struct recipe *r, const struct stage_row *s,
+		   const struct hypothesis_row *hyps, size_t n_hyps, const char *dir,
+		   const char *dir_name, struct attempt_files *out, struct err *e)
 {
 	_cleanup_free_ char *path = fs_join(dir, "done.json");
 	_cleanup_(json_freep) struct json *done = NULL;
-	struct reader reader = {.recipe = r, .stage = s, .hyps = hyps, .n_hyps = n_hyps, .dir = dir,
-				.dir_name = dir_name, .out = out};
+	struct reader reader = {.recipe = r,
+				.stage = s,
+				.hyps = hyps,
+				.n_hyps = n_hyps,
+				.dir = dir,
+				.dir_name = dir_name,
+				.out = out};
 	struct err why = {0};
 
 	memset(out, 0, sizeof *out);
 	if (!fs_exists(path))
 		return err_set(e, ERR_NOT_FOUND, "%s: not there", path);
-	if (fs_hash_file(path, out->hash, &why) < 0 || json_read_file(path, RECORD_MAX_BYTES, &done, &why) < 0)
+	if (fs_hash_file(path, out->hash, &why) < 0 ||
+	    json_read_file(path, RECORD_MAX_BYTES, &done, &why) < 0)
 		incomplete(out, "done.json", why.text);
 	else if (!str_eq(json_text(json_get(done, "format"), ""), "fettle.done/1"))
 		incomplete(out, "done.json", "format is not fettle.done/1");

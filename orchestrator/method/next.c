@@ -21,7 +21,8 @@ static int confirm_stages_used(const struct facts *f)
 		if (s->kind != STAGE_CONFIRM)
 			continue;
 		v = facts_verdict(f, s->hypothesis);
-		used += !v || v->look > 0 || !str_eq(v->outcome, verdict_outcome_name(VERDICT_INVALID));
+		used += !v || v->look > 0 ||
+			!str_eq(v->outcome, verdict_outcome_name(VERDICT_INVALID));
 	}
 	return used;
 }
@@ -66,7 +67,8 @@ static struct action begin_round(const struct facts *f, int round)
 	if (n == 0)
 		return wind_up(f);
 	if (n == 1)
-		return (struct action){.kind = ACT_PLAN_CONFIRM, .round = round, .hypothesis = first->id};
+		return (struct action){
+			.kind = ACT_PLAN_CONFIRM, .round = round, .hypothesis = first->id};
 	return (struct action){.kind = ACT_PLAN_SCREEN, .round = round};
 }
 
@@ -78,7 +80,8 @@ static struct action next_candidate(const struct facts *f, const struct recipe *
 	return (struct action){.kind = ACT_PLAN_CONFIRM, .round = round, .hypothesis = ranking[0]};
 }
 
-struct action campaign_next(const struct facts *f, const struct recipe *r, const int64_t *ranking, size_t n)
+struct action campaign_next(const struct facts *f, const struct recipe *r, const int64_t *ranking,
+			    size_t n)
 {
 	const struct stage_row *last;
 

@@ -15,14 +15,16 @@ static int arm_index(const struct stage_row *s, int64_t arm)
 	return -1;
 }
 
-/* A dense table [block][arm] of sums and counts, then means. `f` maps a value; NAN leaves it out. */
+/* A dense table [block][arm] of sums and counts, then means. `f` maps a value; NAN leaves it out.
+ */
 struct table {
 	double *y;
 	size_t *n;
 	size_t blocks, arms;
 };
 
-static void table_init(struct table *t, const struct stage_row *s, const struct value_row *v, size_t n)
+static void table_init(struct table *t, const struct stage_row *s, const struct value_row *v,
+		       size_t n)
 {
 	int last = -1;
 
@@ -36,8 +38,8 @@ static void table_init(struct table *t, const struct stage_row *s, const struct 
 	t->n = xcalloc(t->blocks * t->arms + 1, sizeof *t->n);
 }
 
-static void table_fill(struct table *t, const struct stage_row *s, const struct value_row *v, size_t n,
-		       double (*f)(double))
+static void table_fill(struct table *t, const struct stage_row *s, const struct value_row *v,
+		       size_t n, double (*f)(double))
 {
 	size_t block = 0;
 
@@ -73,7 +75,8 @@ static double plain(double v)
 	return v;
 }
 
-static void count_failures(struct pairs *p, const struct stage_row *s, const struct value_row *v, size_t n)
+static void count_failures(struct pairs *p, const struct stage_row *s, const struct value_row *v,
+			   size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		int a = arm_index(s, v[i].arm);
@@ -85,7 +88,8 @@ static void count_failures(struct pairs *p, const struct stage_row *s, const str
 			continue;
 		p->failed[a]++;
 		if (!p->fail_reason)
-			p->fail_reason = xasprintf("%s (log: %s)", v[i].reason ? v[i].reason : "failed",
+			p->fail_reason = xasprintf("%s (log: %s)",
+						   v[i].reason ? v[i].reason : "failed",
 						   v[i].log_path ? v[i].log_path : "none");
 	}
 }
@@ -147,8 +151,8 @@ char *pairs_hash(const struct pairs *p)
 	return xstrdup(hex);
 }
 
-/* Guards compare on the log scale where the metric is positive in every pair (a margin is relative),
- * else by the plain difference over the baseline's mean size. */
+/* Guards compare on the log scale where the metric is positive in every pair (a margin is
+ * relative), else by the plain difference over the baseline's mean size. */
 static size_t guard_differences(const struct table *t, size_t arm, double **d)
 {
 	bool positive = true;
@@ -181,13 +185,14 @@ static char *guard_text(const struct guard *g, const struct decide_guard_result 
 		return NULL;
 	if (r->n == 0)
 		return xasprintf("guard %s: no pair of trials has this metric", g->metric);
-	return xasprintf("guard %s (%s): worse by %+.2f %% [%.2f, %.2f], margin %.2f %%%s", g->metric, g->stat,
-			 100 * expm1(r->worsening), 100 * expm1(r->lo), 100 * expm1(r->hi), 100 * g->margin,
+	return xasprintf("guard %s (%s): worse by %+.2f %% [%.2f, %.2f], margin %.2f %%%s",
+			 g->metric, g->stat, 100 * expm1(r->worsening), 100 * expm1(r->lo),
+			 100 * expm1(r->hi), 100 * g->margin,
 			 r->state == DECIDE_GUARD_UNSETTLED ? " (not settled)" : "");
 }
 
-static int one_guard(struct campaign *c, const struct stage_row *s, const struct guard *g, size_t arm,
-		     enum decide_guard *state, char **text, struct err *e)
+static int one_guard(struct campaign *c, const struct stage_row *s, const struct guard *g,
+		     size_t arm, enum decide_guard *state, char **text, struct err *e)
 {
 	const struct metric_def *def = metric_def_find(g->metric);
 	struct decide_guard_result res;
@@ -211,8 +216,8 @@ static int one_guard(struct campaign *c, const struct stage_row *s, const struct
 	return 0;
 }
 
-int pairs_guards(struct campaign *c, const struct stage_row *s, size_t arm, enum decide_guard *worst, char **text,
-		 struct err *e)
+int pairs_guards(struct campaign *c, const struct stage_row *s, size_t arm,
+		 enum decide_guard *worst, char **text, struct err *e)
 {
 	*worst = DECIDE_GUARD_PASSED;
 	*text = NULL;

@@ -38,7 +38,8 @@ int validate_plan(struct campaign *c, int64_t hypothesis, struct err *e)
 {
 	const struct hypothesis_row *h = facts_hypothesis(&c->facts, hypothesis);
 	struct alpha_ledger ledger = facts_ledger(c);
-	struct stage_row s = {.kind = STAGE_CONFIRM, .hypothesis = hypothesis,
+	struct stage_row s = {.kind = STAGE_CONFIRM,
+			      .hypothesis = hypothesis,
 			      .planned_blocks = (int)decide_max_blocks(c->row.mode),
 			      .alpha_share = alpha_ledger_next(&ledger)};
 	struct arm_plan *arms;
@@ -47,9 +48,11 @@ int validate_plan(struct campaign *c, int64_t hypothesis, struct err *e)
 	if (!h)
 		return err_set(e, ERR_STATE, "hypothesis %lld is gone", (long long)hypothesis);
 	s.round = h->round;
-	if ((rc = screen_noise(c, h->round, &s, e)) < 0 || (rc = experiment_arms(c, &h, 1, &arms, e)) < 0)
+	if ((rc = screen_noise(c, h->round, &s, e)) < 0 ||
+	    (rc = experiment_arms(c, &h, 1, &arms, e)) < 0)
 		return rc;
-	campaign_tell(c, PROGRESS_STEP, 4, "validation: %s against %s on fresh blocks (alpha %.4g, at most %d blocks)",
+	campaign_tell(c, PROGRESS_STEP, 4,
+		      "validation: %s against %s on fresh blocks (alpha %.4g, at most %d blocks)",
 		      arms[1].label, arms[0].label, s.alpha_share, s.planned_blocks);
 	rc = stage_plan(c, &s, arms, 2, e);
 	experiment_arms_free(arms, 2);
@@ -58,8 +61,11 @@ int validate_plan(struct campaign *c, int64_t hypothesis, struct err *e)
 
 static struct decide_plan plan_of(const struct campaign *c, const struct stage_row *s)
 {
-	return (struct decide_plan){.mode = c->row.mode, .alpha = s->alpha_share, .min_effect = c->recipe->min_effect,
-				    .ssr = s->ssr, .df0 = (size_t)s->df0};
+	return (struct decide_plan){.mode = c->row.mode,
+				    .alpha = s->alpha_share,
+				    .min_effect = c->recipe->min_effect,
+				    .ssr = s->ssr,
+				    .df0 = (size_t)s->df0};
 }
 
 /* What a look found. */
@@ -79,16 +85,18 @@ static void evaluation_done(struct evaluation *v)
 
 static enum decide_guard failures(const struct pairs *p, char **text)
 {
-	enum decide_guard g = decide_failures(p->failed[0], p->trials[0], p->failed[1], p->trials[1], NULL);
+	enum decide_guard g = decide_failures(p->failed[0], p->trials[0], p->failed[1],
+					      p->trials[1], NULL);
 
 	if (g != DECIDE_GUARD_PASSED)
-		*text = xasprintf("%zu of %zu trials failed (baseline %zu of %zu): %s", p->failed[1], p->trials[1],
-				  p->failed[0], p->trials[0], p->fail_reason ? p->fail_reason : "no reason given");
+		*text = xasprintf("%zu of %zu trials failed (baseline %zu of %zu): %s",
+				  p->failed[1], p->trials[1], p->failed[0], p->trials[0],
+				  p->fail_reason ? p->fail_reason : "no reason given");
 	return g;
 }
 
-static int guards(struct campaign *c, const struct stage_row *s, const struct pairs *p, enum decide_guard *worst,
-		  char **text, struct err *e)
+static int guards(struct campaign *c, const struct stage_row *s, const struct pairs *p,
+		  enum decide_guard *worst, char **text, struct err *e)
 {
 	char *failed = NULL;
 	enum decide_guard f = failures(p, &failed);
@@ -104,7 +112,8 @@ static int guards(struct campaign *c, const struct stage_row *s, const struct pa
 	return 0;
 }
 
-static int evaluate(struct campaign *c, const struct stage_row *s, struct evaluation *v, struct err *e)
+static int evaluate(struct campaign *c, const struct stage_row *s, struct evaluation *v,
+		    struct err *e)
 {
 	struct decide_plan plan = plan_of(c, s);
 	struct decide_facts facts = {0};
@@ -123,7 +132,8 @@ static int evaluate(struct campaign *c, const struct stage_row *s, struct evalua
 		rc = evidence_check(c, s, 1, &invalid, e);
 	facts.invalid = invalid != NULL;
 	facts.blocks = n;
-	facts.ended = decide_next_look(c->row.mode, n) == 0 || p.blocks >= n + BLOCKS_WITHOUT_PAIR_MAX;
+	facts.ended = decide_next_look(c->row.mode, n) == 0 ||
+		      p.blocks >= n + BLOCKS_WITHOUT_PAIR_MAX;
 	v->decided = decide_verdict(&plan, &v->decision, &facts, &v->verdict);
 	v->hash = pairs_hash(&p);
 	v->sign_flip_p = n >= 5 ? stats_sign_flip_p(d, n) : NAN;
@@ -151,21 +161,34 @@ static int looks_stored(const struct campaign *c, const struct stage_row *s)
 	return look;
 }
 
-static int store_look(struct campaign *c, const struct stage_row *s, const struct evaluation *v, struct err *e)
+static int store_look(struct campaign *c, const struct stage_row *s, const struct evaluation *v,
+		      struct err *e)
 {
 	const struct hypothesis_row *h = facts_hypothesis(&c->facts, s->hypothesis);
 	const struct decision *d = &v->decision;
-	bool claims = v->decided && (v->verdict == VERDICT_INVALID || v->verdict == VERDICT_REJECTED_GUARD ||
-				     v->verdict == VERDICT_INCONCLUSIVE);
+	bool claims = v->decided &&
+		      (v->verdict == VERDICT_INVALID || v->verdict == VERDICT_REJECTED_GUARD ||
+		       v->verdict == VERDICT_INCONCLUSIVE);
 	struct verdict_row row = {
-		.stage = s->id, .hypothesis = s->hypothesis, .look = (int)d->look, .n = (int)d->n,
+		.stage = s->id,
+		.hypothesis = s->hypothesis,
+		.look = (int)d->look,
+		.n = (int)d->n,
 		.final_look = v->decided,
 		.outcome = (char *)(v->decided ? verdict_outcome_name(v->verdict) : "continue"),
-		.reason = claims ? v->reason : NULL, .est = stats_relative(d->est), .lo = stats_relative(d->lo95),
-		.hi = stats_relative(d->hi95), .df = d->df, .p = d->p, .p_star = d->p_star,
-		.alpha_spent = settle(c, v), .sign_flip_p = v->sign_flip_p,
-		.pending_convergence = v->decided && v->verdict == VERDICT_ACCEPTED && h->cls != CLASS_NEUTRAL,
-		.effect_unproved = h->user_defined && h->proof <= PROOF_DELIVERED, .inputs_hash = v->hash,
+		.reason = claims ? v->reason : NULL,
+		.est = stats_relative(d->est),
+		.lo = stats_relative(d->lo95),
+		.hi = stats_relative(d->hi95),
+		.df = d->df,
+		.p = d->p,
+		.p_star = d->p_star,
+		.alpha_spent = settle(c, v),
+		.sign_flip_p = v->sign_flip_p,
+		.pending_convergence = v->decided && v->verdict == VERDICT_ACCEPTED &&
+				       h->cls != CLASS_NEUTRAL,
+		.effect_unproved = h->user_defined && h->proof <= PROOF_DELIVERED,
+		.inputs_hash = v->hash,
 		.at_us = clock_utc_us(c->ws->clock)};
 	int64_t id;
 
@@ -178,12 +201,15 @@ static void tell_look(struct campaign *c, const struct stage_row *s, const struc
 	const char *what = v->decided ? verdict_outcome_name(v->verdict) : "goes on";
 
 	if (d->n == 0 || !isfinite(d->lo95))
-		campaign_tell(c, PROGRESS_VERDICT, 4, "%s: %s%s%s", s->arms[1].label, what, v->reason ? ": " : "",
-			      v->reason ? v->reason : "");
+		campaign_tell(c, PROGRESS_VERDICT, 4, "%s: %s%s%s", s->arms[1].label, what,
+			      v->reason ? ": " : "", v->reason ? v->reason : "");
 	else
-		campaign_tell(c, PROGRESS_VERDICT, 4, "%s: %s, effect %+.1f %% [%+.1f, %+.1f], p %.3g (bound %.3g), %zu blocks%s%s",
-			      s->arms[1].label, what, 100 * stats_relative(d->est), 100 * stats_relative(d->lo95),
-			      100 * stats_relative(d->hi95), d->p, d->p_star, d->n, v->decided && v->reason ? ": " : "",
+		campaign_tell(c, PROGRESS_VERDICT, 4,
+			      "%s: %s, effect %+.1f %% [%+.1f, %+.1f], p %.3g (bound %.3g), %zu "
+			      "blocks%s%s",
+			      s->arms[1].label, what, 100 * stats_relative(d->est),
+			      100 * stats_relative(d->lo95), 100 * stats_relative(d->hi95), d->p,
+			      d->p_star, d->n, v->decided && v->reason ? ": " : "",
 			      v->decided && v->reason ? v->reason : "");
 }
 
@@ -232,7 +258,8 @@ static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, st
 	return 0;
 }
 
-static int both_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out, size_t *n, struct err *e)
+static int both_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
+		     size_t *n, struct err *e)
 {
 	(void)c, (void)s, (void)valid, (void)e;
 	out[0] = 0;
@@ -251,5 +278,9 @@ static int conclude(struct campaign *c, const struct stage_row *s, struct err *e
 	return rc < 0 ? rc : query_stage_close(c->ws->db, s->id, v->outcome, e);
 }
 
-const struct stage_ops validate_confirm = {.kind = STAGE_CONFIRM, .step = 4, .wanted = wanted,
-					   .block_arms = both_arms, .look = look, .conclude = conclude};
+const struct stage_ops validate_confirm = {.kind = STAGE_CONFIRM,
+					   .step = 4,
+					   .wanted = wanted,
+					   .block_arms = both_arms,
+					   .look = look,
+					   .conclude = conclude};

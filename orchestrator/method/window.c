@@ -10,7 +10,8 @@
 #include "orchestrator/base/mem.h"
 
 enum {
-	/* Metrics x label sets of one trial: nccl-tests with 40 sizes gives 400, a node with 200 disks 2,000. */
+	/* Metrics x label sets of one trial: nccl-tests with 40 sizes gives 400, a node with 200
+	   disks 2,000. */
 	WINDOW_MAX_SERIES = 8192,
 	/* Values of a trial: a day of steps at 100 ms. More is cut, and said. */
 	WINDOW_MAX_VALUES = 4 << 20,
@@ -109,8 +110,8 @@ static void labels_text(const struct probe_value *v, char out[LABELS_MAX])
 
 	out[0] = '\0';
 	for (size_t i = 0; i < v->n_labels && at < LABELS_MAX; i++) {
-		int n = snprintf(out + at, LABELS_MAX - at, "%s%s=%s", i ? "," : "", v->labels[i].key,
-				 v->labels[i].value ? v->labels[i].value : "");
+		int n = snprintf(out + at, LABELS_MAX - at, "%s%s=%s", i ? "," : "",
+				 v->labels[i].key, v->labels[i].value ? v->labels[i].value : "");
 
 		if (n < 0)
 			return;
@@ -123,7 +124,8 @@ static struct series *series_of(struct window *w, const char *metric, const char
 	struct series *s;
 
 	for (size_t i = 0; i < w->n_series; i++)
-		if (strcmp(w->series[i].metric, metric) == 0 && strcmp(w->series[i].labels, labels) == 0)
+		if (strcmp(w->series[i].metric, metric) == 0 &&
+		    strcmp(w->series[i].labels, labels) == 0)
 			return &w->series[i];
 	if (w->n_series == WINDOW_MAX_SERIES)
 		return NULL;
@@ -209,12 +211,14 @@ const char *window_nonfinite(const struct window *w, const char *metric, int64_t
 static const struct series *find(const struct window *w, const char *metric)
 {
 	for (size_t i = 0; i < w->n_series; i++)
-		if (w->series[i].n && !*w->series[i].labels && strcmp(w->series[i].metric, metric) == 0)
+		if (w->series[i].n && !*w->series[i].labels &&
+		    strcmp(w->series[i].metric, metric) == 0)
 			return &w->series[i];
 	return NULL;
 }
 
-/* A rate over a window is work over time, not the mean of rates: weight by the time of each step. */
+/* A rate over a window is work over time, not the mean of rates: weight by the time of each step.
+ */
 static double rate_mean(const struct series *rate, const struct series *time)
 {
 	double work = 0, total = 0;

@@ -34,8 +34,8 @@ static int make_directories(const char *dir, struct err *e)
 	return rc < 0 ? rc : fs_mkdirs(blocks, 0700, e);
 }
 
-int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock, struct workspace **out,
-		   struct err *e)
+int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock,
+		   struct workspace **out, struct err *e)
 {
 	_cleanup_free_ char *path = NULL;
 	struct workspace *w;
@@ -46,10 +46,11 @@ int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock
 	w = xcalloc(1, sizeof *w);
 	w->clock = clock;
 	if (!fs_exists(dir)) {
-		rc = err_set(e, ERR_NOT_FOUND,
-			     "%s: no workspace here; `fettle run RECIPE` makes one, --workspace DIR or "
-			     "$FETTLE_WORKSPACE names another",
-			     dir);
+		rc = err_set(
+			e, ERR_NOT_FOUND,
+			"%s: no workspace here; `fettle run RECIPE` makes one, --workspace DIR or "
+			"$FETTLE_WORKSPACE names another",
+			dir);
 		goto fail;
 	}
 	w->root = fs_absolute(dir, e);

@@ -15,13 +15,14 @@ struct workspace {
 	const struct clock *clock;
 };
 
-/* The directory that applies: `given`, else $FETTLE_WORKSPACE, else ./fettle-workspace. Borrowed. */
+/* The directory that applies: `given`, else $FETTLE_WORKSPACE, else ./fettle-workspace. Borrowed.
+ */
 const char *workspace_default(const char *given);
 
 /* Open it; DB_CREATE makes directory (0700), blocks/ and database first. An absent workspace in the
  * other modes is ERR_NOT_FOUND with what to type. */
-int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock, struct workspace **out,
-		   struct err *e);
+int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock,
+		   struct workspace **out, struct err *e);
 void workspace_close(struct workspace *w); /* NULL is fine */
 
 #endif

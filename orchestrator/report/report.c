@@ -16,7 +16,8 @@ const struct report_format *report_format_find(const char *name)
 	return NULL;
 }
 
-/* -- freeing ------------------------------------------------------------------------------------ */
+/* -- freeing ------------------------------------------------------------------------------------
+ */
 
 static void stage_done(struct report_stage *s)
 {
@@ -66,7 +67,8 @@ void report_free(struct report *r)
 	free(r);
 }
 
-/* -- loading ------------------------------------------------------------------------------------ */
+/* -- loading ------------------------------------------------------------------------------------
+ */
 
 struct loader {
 	struct db *db;
@@ -94,8 +96,8 @@ static void arm_values(const struct value_row *v, size_t n, int64_t arm, struct 
 	out->sd = stats_sd(x, k);
 }
 
-static int load_arms(struct loader *l, const struct stage_row *s, const struct value_row *v, size_t n,
-		     struct report_stage *out, struct err *e)
+static int load_arms(struct loader *l, const struct stage_row *s, const struct value_row *v,
+		     size_t n, struct report_stage *out, struct err *e)
 {
 	out->arms = xcalloc(s->n_arms + 1, sizeof *out->arms);
 	for (size_t i = 0; i < s->n_arms; i++) {
@@ -113,7 +115,8 @@ static int load_arms(struct loader *l, const struct stage_row *s, const struct v
 	return 0;
 }
 
-static int load_stage(struct loader *l, const struct stage_row *s, struct report_stage *out, struct err *e)
+static int load_stage(struct loader *l, const struct stage_row *s, struct report_stage *out,
+		      struct err *e)
 {
 	const struct recipe *r = l->r->recipe;
 	struct block_row *b = NULL;
@@ -121,8 +124,11 @@ static int load_stage(struct loader *l, const struct stage_row *s, struct report
 	size_t n_blocks = 0, n = 0;
 	int rc;
 
-	*out = (struct report_stage){.kind = s->kind, .seq = s->seq, .round = s->round,
-				     .blocks_planned = s->planned_blocks, .note = xstrdup(s->note)};
+	*out = (struct report_stage){.kind = s->kind,
+				     .seq = s->seq,
+				     .round = s->round,
+				     .blocks_planned = s->planned_blocks,
+				     .note = xstrdup(s->note)};
 	if ((rc = query_blocks(l->db, s->id, &b, &n_blocks, e)) < 0)
 		return rc;
 	for (size_t i = 0; i < n_blocks; i++) {
@@ -146,8 +152,8 @@ static const struct stage_row *stage_of(const struct loader *l, enum stage_kind 
 }
 
 /* Paired log differences of arm 1 and arm 0 by block, + is better. */
-static size_t paired(const struct recipe *r, const struct stage_row *s, const struct value_row *v, size_t n, int64_t arm,
-		     double *d)
+static size_t paired(const struct recipe *r, const struct stage_row *s, const struct value_row *v,
+		     size_t n, int64_t arm, double *d)
 {
 	double sign = r->better == BETTER_DOWN ? -1 : 1;
 	size_t k = 0;
@@ -187,7 +193,8 @@ static int load_baseline(struct loader *l, struct err *e)
 	r->base_mean = r->noise = r->aa_effect = r->aa_lo = r->aa_hi = r->final_mean = NAN;
 	if (!s)
 		return 0;
-	if ((rc = query_stage_values(l->db, s->id, r->recipe->objective, r->recipe->objective_stat, &v, &n, e)) < 0)
+	if ((rc = query_stage_values(l->db, s->id, r->recipe->objective, r->recipe->objective_stat,
+				     &v, &n, e)) < 0)
 		return rc;
 	d = xcalloc(n + 1, sizeof *d);
 	for (size_t i = k = 0; i < n; i++)
@@ -228,18 +235,21 @@ static int load_screen(struct loader *l, struct report_hypothesis *h, struct err
 
 			if (s->arms[a].hypothesis != h->row.id)
 				continue;
-			rc = query_stage_values(l->db, s->id, l->r->recipe->objective, l->r->recipe->objective_stat, &v, &n, e);
+			rc = query_stage_values(l->db, s->id, l->r->recipe->objective,
+						l->r->recipe->objective_stat, &v, &n, e);
 			if (rc < 0)
 				return rc;
 			d = xcalloc(n + 1, sizeof *d);
-			h->screen_mean = stats_relative(stats_mean(d, paired(l->r->recipe, s, v, n, s->arms[a].id, d)));
+			h->screen_mean = stats_relative(
+				stats_mean(d, paired(l->r->recipe, s, v, n, s->arms[a].id, d)));
 			value_rows_free(v, n);
 		}
 	}
 	return 0;
 }
 
-static const struct signal_row *signal_find(const struct signal_row *v, size_t n, const char *metric)
+static const struct signal_row *signal_find(const struct signal_row *v, size_t n,
+					    const char *metric)
 {
 	for (size_t i = 0; i < n; i++)
 		if (str_eq(v[i].metric, metric) && str_eq(v[i].stat, "mean"))
@@ -248,7 +258,8 @@ static const struct signal_row *signal_find(const struct signal_row *v, size_t n
 }
 
 /* The other metrics of the confirm stage: means of both arms. */
-static int load_effects(struct loader *l, const struct stage_row *s, struct report_hypothesis *h, struct err *e)
+static int load_effects(struct loader *l, const struct stage_row *s, struct report_hypothesis *h,
+			struct err *e)
 {
 	struct signal_row *base = NULL, *treat = NULL;
 	size_t nb = 0, nt = 0, cap = 0;
@@ -263,7 +274,9 @@ static int load_effects(struct loader *l, const struct stage_row *s, struct repo
 			continue;
 		h->effects = xgrow(h->effects, h->n_effects, &cap, sizeof *h->effects);
 		h->effects[h->n_effects++] = (struct report_effect){
-			.metric = xstrdup(base[i].metric), .base = base[i].mean, .treatment = t->mean,
+			.metric = xstrdup(base[i].metric),
+			.base = base[i].mean,
+			.treatment = t->mean,
 			.change = base[i].mean != 0 ? t->mean / base[i].mean - 1 : NAN};
 		if (str_eq(base[i].metric, "trial_wall_s"))
 			h->trial_s += base[i].mean * (double)base[i].n + t->mean * (double)t->n;
@@ -356,13 +369,14 @@ static void judge_target(struct report *r)
 	else if (!isfinite(best))
 		r->target = TARGET_OPEN;
 	else
-		r->target = (r->recipe->better == BETTER_DOWN ? best <= r->recipe->target : best >= r->recipe->target)
+		r->target = (r->recipe->better == BETTER_DOWN ? best <= r->recipe->target
+							      : best >= r->recipe->target)
 				    ? TARGET_MET
 				    : TARGET_MISSED;
 }
 
-int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, const char *workspace, struct report **out,
-		struct err *e)
+int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, const char *workspace,
+		struct report **out, struct err *e)
 {
 	struct report *r = xcalloc(1, sizeof *r);
 	const struct metric_def *def = metric_def_find(recipe->objective);
@@ -373,8 +387,9 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 	r->workspace = xstrdup(workspace);
 	r->unit = xstrdup(def ? def->unit : "");
 	if ((rc = query_campaign_get(db, campaign, &r->campaign, e)) == 0 &&
-	    (rc = query_verdicts(db, campaign, &l.verdicts, &l.n_verdicts, e)) == 0 && (rc = load_stages(&l, e)) == 0 &&
-	    (rc = load_baseline(&l, e)) == 0 && (rc = load_hypotheses(&l, e)) == 0 && (rc = load_fix(&l, e)) == 0 &&
+	    (rc = query_verdicts(db, campaign, &l.verdicts, &l.n_verdicts, e)) == 0 &&
+	    (rc = load_stages(&l, e)) == 0 && (rc = load_baseline(&l, e)) == 0 &&
+	    (rc = load_hypotheses(&l, e)) == 0 && (rc = load_fix(&l, e)) == 0 &&
 	    (rc = query_findings(db, campaign, &r->findings, &r->n_findings, e)) == 0 &&
 	    (rc = query_faults(db, campaign, &r->faults, &r->n_faults, e)) == 0 &&
 	    (rc = query_events(db, campaign, &r->events, &r->n_events, e)) == 0)

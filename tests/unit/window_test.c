@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "orchestrator/method/window.h"
+#include "tests/unit/near.h"
+
+static void put(struct window *w, const char *metric, int64_t step, double value)
+{
+	struct probe_sink s = window_sink(w);
+	struct probe_value v = {
+		.metric = metric, .value = value, .step = step, .t_us = -1, .rank = 0};
+
+	s.value(s.ctx, &v);
+}
+
+static void put_missing(struct window *w, const char *metric, int64_t step, const char *why)
+{
+	struct probe_sink s = window_sink(w);
+	struct probe_value v = {
+		.metric = metric, .missing = why, .step = step, .t_us = -1, .rank = 0};
+
+	s.value(s.ctx, &v);
+}
+
+static void put_at(struct window *w, const char *metric, int64_t t_us, double value)
+{
+	struct probe_sink s = window_sink(w);
+	struct probe_value v = {
+		.metric = metric, .value = value, .step = -1, .t_us = t_us, .rank = -1};
+
+	s.value(s.ctx, &v);
+}
+
+static void test_warmup_is_left_out_wherever_steps_begin(void **state)
+{
+	const int64_t first[] = {0, 1, 1000};
+
+	(void)state;
+	for (size_t k = 0; k < 3; k++) {
+		struct window *w = window_new(2, 3);
+		struct trial_result t = {0};
+
+		for (int64_t i = 0; i < 10; i++)
+			put(w, "step_time_ms", first[k] + i, i < 2 ? 1000 : (double)i);
+		window_emit(w, &t);
+		assert_near(trial_result_get(&t, "step_time_ms", "mean"), 3, 1e-12); /* 2, 3, 4 */
+		assert_near(trial_result_get(&t, "step_time_ms", "n"), 3, 0);
+		assert_near(trial_result_get(&t, "throughput_steps_per_s", "mean"), 1000.0 / 3,
+			    1e-9);
+		trial_result_done(&t);
+		window_free(w);
+	}
+}
+
+static void test_ranks_that_repeat_a_step_count_once(void **state)
+{
+	struct window *w = window_new(0, 0);
+	struct trial_result t = {0};
+
+	(void)state;
+	for (int64_t i = 0; i < 4; i++)
+		for (int rank = 0; rank < 8; rank++)
+			put(w, "loss", i, (double)i + rank);
+	window_emit(w, &t);
+	assert_near(trial_result_get(&t, "loss", "n"), 4, 0);
+	assert_near(trial_result_get(&t, "loss", "mean"), 1.5, 1e-12);
+	trial_result_done(&t);
+	window_free(w);
+}
+
+/* One step at 100/s for 1 s and one at 10/s for 10 s are 200 samples in 11 s, not 55/s. */
+static void test_throughput_is_work_over_time(void **state)
+{
+	struct window *w = window_new(0, 0);
+	struct trial_result t = {0};
+
+	(void)state;
+	put(w, "throughput_samples_per_s", 1, 100);
+	put(w, "step_time_ms", 1, 1000);
+	put(w, "throughput_samples_per_s", 2, 10);
+	put(w, "step_time_ms", 2, 10000);
+	window_emit(w, &t);
+	assert_near(trial_result_get(&t, "throughput_samples_per_s", "mean"), 200.0 / 11, 1e-9);
+	trial_result_done(&t);
+	window_free(w);
+}
+
+static void test_data_wait_becomes_a_ratio(void **state)
+{
+	struct window *w = window_new(0, 0);
+	struct trial_result t = {0};
+
+	(void)state;
+	for (int64_t i = 0; i < 5; i++) {
+		put(w, "step_time_ms", i, 100);
+		put(w, "data_wait_ms", i, 12);
+	}
+	window_emit(w, &t);
+	assert_near(trial_result_get(&t, "data_wait_ratio", "mean"), 0.12, 1e-12);
+	trial_result_done(&t);
+	window_free(w);
+}
+
+static void test_nan_loss_is_remembered_with_its_step(void **state)
+{
+	struct window *w = window_new(1, 0);
+	int64_t step = -1;
+
+	(void)state;
+	put_missing(w, "loss", 0, "nan"); /* warm-up: outside the window */
+	assert_null(window_nonfinite(w, "loss", &step));
+	put_missing(w, "loss", 7, "nan");
+	assert_string_equal(window_nonfinite(w, "loss", &step), "nan");
+	assert_int_equal(step, 7);
+	window_free(w);
+}
+
+static void test_samples_are_cut_to_the_window(void **state)
+{
+	struct window *w = window_new(0, 0);
+	struct trial_result t = {0};
+
+	(void)state;
+	window_bounds(w, 1000, 2000);
+	put_at(w, "cpu_user_pct", 999, 1);
+	put_at(w, "cpu_user_pct", 1000, 50);
+	put_at(w, "cpu_user_pct", 2000, 70);
+	put_at(w, "cpu_user_pct", 2001, 99);
+	window_emit(w, &t);
+	assert_near(trial_result_get(&t, "cpu_user_pct", "mean"), 60, 1e-12);
+	trial_result_done(&t);
+	window_free(w);
+}
+
+static void test_absent_is_not_zero(void **state)
+{
+	struct window *w = window_new(0, 0);
+	struct trial_result t = {0};
+
+	(void)state;
+	put_missing(w, "gpu_util_pct", -1, "N/A");
+	window_emit(w, &t);
+	assert_int_equal(t.n_metrics, 0);
+	assert_true(isnan(trial_result_get(&t, "gpu_util_pct", "mean")));
+	trial_result_done(&t);
+	window_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest t[] = {
+		cmocka_unit_test(test_warmup_is_left_out_wherever_steps_begin),
+		cmocka_unit_test(test_ranks_that_repeat_a_step_count_once),
+		cmocka_unit_test(test_throughput_is_work_over_time),
+		cmocka_unit_test(test_data_wait_becomes_a_ratio),
+		cmocka_unit_test(test_nan_loss_is_remembered_with_its_step),
+		cmocka_unit_test(test_samples_are_cut_to_the_window),
+		cmocka_unit_test(test_absent_is_not_zero),
+	};
+
+	return cmocka_run_group_tests(t, NULL, NULL);
+}
