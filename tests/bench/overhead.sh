@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# overhead.sh : what a trial costs in fettle, from one block's start to the next one's, ingest and
+# database included, against a bare fork + exec + fsync measured before and after in the same place;
+# and whether it grows from the first to the last of 5,000 trials. Fails above the limits below.
+set -eu
+cd "$(dirname "$0")/../.."
+MAX_RATIO=3     # of the bare loop
+MAX_GROWTH=1.25 # median block of the last tenth over that of the first: noise of a shared machine is 15 %
+BARE_N=1000
+build=${FETTLE_BUILD:-$PWD/build/release}
+dir=$(mktemp -d "$build/overhead.XXXXXX") # not /tmp: fsync on tmpfs costs nothing
+trap 'rm -rf "$dir"' EXIT INT TERM
+
+bare() {
+	mkdir "$dir/bare"
+	"$build/tests/bench/bare" "$dir/bare" "$BARE_N" /bin/true
+	rm -r "$dir/bare"
+}
+before=$(bare)
+begin=$(date +%s%N)
+FETTLE_WORKSPACE=$dir/workspace "$build/fettle" run tests/bench/overhead.lua >"$dir/out" 2>&1 || {
+	cat "$dir/out"
+	exit 1
+}
+wall_us=$((($(date +%s%N) - begin) / 1000))
+after=$(bare)
+
+find "$dir/workspace/blocks" -name done.json -exec cat {} + | jq -s --arg before "$before" --arg after "$after" \
+	--argjson wall "$wall_us" --argjson max_ratio "$MAX_RATIO" --argjson max_growth "$MAX_GROWTH" -r '
+	def median: sort | .[length / 2 | floor];
+	sort_by(.start_us) as $b
+	| ([$b[].slots | length] | add) as $n
+	| [range(1; $b | length) | ($b[.].start_us - $b[. - 1].start_us) / ($b[.].slots | length)] as $us
+	| ($us | length / 10 | floor | if . < 1 then 1 else . end) as $k
+	| ($us[:$k] | median) as $first | ($us[-$k:] | median) as $last
+	| ([$before, $after | split(" ")[0] | tonumber] | add / 2) as $bare
+	| ($wall / $n) as $cost
+	| [$cost / $bare, $last / $first] as [$ratio, $growth]
+	| "trials              \($n) in blocks of \($b[0].slots | length)",
+	  "bare loop           \($bare | round) us a trial (before \($before | split(" ")[0]), after \($after | split(" ")[0]))",
+	  "fettle              \($cost | round) us a trial, everything included",
+	  "in the agent        \([$b[] | .end_us - .start_us] | add / $n | round) us a trial",
+	  "ratio               \($ratio * 100 | round / 100) (at most \($max_ratio))",
+	  "first to last tenth \($first | round) us -> \($last | round) us a trial: \($growth * 100 | round / 100) (at most \($max_growth))",
+	  if $n < 1000 then "too few trials: FAILED"
+	  elif $ratio > $max_ratio or $growth > $max_growth then "FAILED" else "passed" end' >"$dir/result"
+cat "$dir/result"
+tail -n 1 "$dir/result" | grep -qx passed
