@@ -24,10 +24,11 @@ export CC
 
 # One tree a mode, so that objects built differently never mix.
 B          := $(BUILD)/$(MODE)
-MODES      := release debug asan coverage fuzz
+MODES      := release debug asan coverage fuzz lint
 $(if $(filter $(MODE),$(MODES)),,$(error MODE=$(MODE): expected one of $(MODES)))
 SAN        := -fsanitize=address,undefined
 OPT.release  := -O2 -g -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+OPT.lint     := $(OPT.release)
 OPT.debug    := -O0 -g3
 OPT.asan     := -O1 -g -fno-omit-frame-pointer $(SAN) -fno-sanitize-recover=all
 OPT.coverage := -O0 -g --coverage
@@ -90,7 +91,8 @@ AGENT_STATIC ?= 1
 ifneq ($(filter asan fuzz,$(MODE)),)
 AGENT_LINK := -l:libyajl_s.a -l:libpcre2-8.a -l:libxxhash.a -lm
 else ifeq ($(AGENT_STATIC),1)
-AGENT_LINK := -static -l:libyajl_s.a -l:libpcre2-8.a -l:libxxhash.a -lm
+# Fatal warnings: what would need a shared library after all (getpwnam, dlopen) must not get in.
+AGENT_LINK := -static -Wl,--fatal-warnings -l:libyajl_s.a -l:libpcre2-8.a -l:libxxhash.a -lm
 else
 AGENT_LINK := -lyajl -lpcre2-8 -lxxhash -lm
 endif
@@ -123,9 +125,6 @@ $(B)/deps.ok: tests/lint/deps.txt tests/lint/deps.sh
 $(B)/flags: FORCE | $(B)/deps.ok
 	@printf '%s\n' '$(subst ','\'',$(CC) $(ALLCPP) $(ALLCFLAGS))' > $@.tmp
 	$(settle)
-$(B)/install.flags: FORCE | $(B)/deps.ok
-	@echo '$(DATADIR) $(LIBEXECDIR)' > $@.tmp
-	$(settle)
 $(B)/version.flags: FORCE | $(B)/deps.ok
 	@echo '$(VERSION)' > $@.tmp
 	$(settle)
@@ -140,8 +139,9 @@ $(B)/%.o: %.c $(B)/flags
 	$(Q)$(CC) $(ALLCPP) $(ALLCFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
 $(B)/gen/%.o: $(B)/gen/%.c $(B)/flags
 	$(Q)$(CC) $(ALLCPP) $(ALLCFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
-$(B)/orchestrator/base/paths.o: CPPFLAGS += -DFETTLE_DATADIR='"$(DATADIR)"' -DFETTLE_LIBEXECDIR='"$(LIBEXECDIR)"'
-$(B)/orchestrator/base/paths.o: $(B)/install.flags
+# In a build tree these places are never asked for; `install` links with its own.
+$(B)/orchestrator/base/paths.o: CPPFLAGS += -DFETTLE_DATADIR='"/usr/local/share/fettle"' \
+	-DFETTLE_LIBEXECDIR='"/usr/local/libexec/fettle"'
 $(B)/orchestrator/base/version.o: CPPFLAGS += -DFETTLE_VERSION='"$(VERSION)"'
 $(B)/orchestrator/base/version.o: $(B)/version.flags
 
@@ -256,9 +256,14 @@ deps: ## install what build, tests and lint need
 # --- install --------------------------------------------------------------------------------------
 # Needs no root with PREFIX=$HOME/x. An installed tree may be moved: the program looks beside itself.
 RECIPES     = $(sort $(shell find recipes -type f ! -name '*.pyc'))
-install: programs ## install under PREFIX (DESTDIR is honoured)
+# Where it is installed is known only now: paths.c again, before the archive that has it too.
+$(B)/install/fettle: programs FORCE
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALLCPP) -DFETTLE_DATADIR='"$(DATADIR)"' -DFETTLE_LIBEXECDIR='"$(LIBEXECDIR)"' $(ALLCFLAGS) \
+		$(ALLLDFLAGS) -o $@ orchestrator/base/paths.c $(B)/orchestrator/main.o $(B)/libfettle.a -Wl,--as-needed $(LIBS)
+install: $(B)/install/fettle ## install under PREFIX (DESTDIR is honoured)
 	@$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)
-	$(Q)$(INSTALL) -m 755 $(B)/fettle $(DESTDIR)$(BINDIR)/fettle
+	$(Q)$(INSTALL) -m 755 $(B)/install/fettle $(DESTDIR)$(BINDIR)/fettle
 	$(Q)for p in $(filter-out fettle,$(notdir $(PROGRAMS))); do \
 		$(INSTALL) -m 755 $(B)/$$p $(DESTDIR)$(LIBEXECDIR)/$$p || exit 1; done
 	$(Q)for f in $(RECIPES); do \
@@ -288,12 +293,16 @@ SH_FILES    = $(wildcard .ci/run) $(call texts,*.sh *.bash *.bats)
 LUA_FILES   = $(call texts,*.lua)
 MAN_FILES   = $(call texts,*.[1-9])
 CODE_FILES  = $(C_FILES) $(SH_FILES) $(LUA_FILES) $(call texts,*.py *.sql *.def)
-LINTS      := layers format banned length spdx whitespace lua sh man
+LINTS      := warnings layers format banned length spdx whitespace lua sh man
 
-lint: $(LINTS:%=check-%) ## every check that needs no compile (each is a target of its own: check-NAME)
+lint: $(LINTS:%=check-%) ## every check of the sources (each is a target of its own: check-NAME)
 $(LINTS:%=check-%): lint-deps
 lint-deps:
 	@sh tests/lint/deps.sh check lint
+# A tree of its own, where nothing was ever compiled without -Werror.
+check-warnings:
+	@$(MAKE) MODE=lint WERROR=-Werror objects
+objects: $(call obj,$(filter-out $(FUZZ_SRC) $(if $(HAVE_SLURM),,$(SLURM_SRC)),$(ALL_SRC))) $(GEN_SRC:.c=.o)
 check-layers:
 	@sh tests/lint/layers.sh tests/lint/layers.txt $(C_FILES)
 check-format:
@@ -321,6 +330,6 @@ help: ## this list
 	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 .PHONY: all programs no-slurm links workloads test test-build test-run check-unit check-cli check-faults check-slurm \
 	asan valgrind coverage fuzz fuzz-run bench demo deps install uninstall dist \
-	lint lint-deps $(LINTS:%=check-%) format clean help FORCE
+	objects lint lint-deps $(LINTS:%=check-%) format clean help FORCE
 .SECONDARY:
 -include $(patsubst %.c,$(B)/%.d,$(ALL_SRC)) $(GEN_SRC:.c=.d)

@@ -104,8 +104,8 @@ enum json_type json_type(const struct json *j)
 	case cJSON_False:
 	case cJSON_True:
 		return JSON_BOOL;
-	case cJSON_Number:
-		return JSON_NUMBER;
+	case cJSON_Number: /* 1e999 is no number that anyone could use */
+		return isfinite(node(j)->valuedouble) ? JSON_NUMBER : JSON_NULL;
 	case cJSON_String:
 		return JSON_STRING;
 	case cJSON_Array:
@@ -314,7 +314,7 @@ static void print_text(struct buf *b, const char *text)
 		else if (*s < 0x20 || *s == 0x7F)
 			buf_printf(b, "\\u%04x", *s);
 		else if (n == 0)
-			buf_str(b, "\\ufffd");
+			buf_str(b, "\xEF\xBF\xBD"); /* U+FFFD */
 		else
 			buf_put(b, s, n);
 		s += n ? n : 1;

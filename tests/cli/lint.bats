@@ -182,6 +182,38 @@ put() {
 	[ -z "$output" ]
 }
 
+# fake NAME TEXT: a program NAME in ./bin, which comes first in PATH
+fake() {
+	mkdir -p bin
+	printf '#!/bin/sh\n%s\n' "$2" >bin/"$1"
+	chmod +x bin/"$1"
+	PATH=$PWD/bin:$PATH
+}
+
+@test "deps: not root and no sudo: the line to ask for, and status 2" {
+	put deps.txt <<<'prog no-such-tool | deb-tool | rhel-tool | build'
+	fake id 'echo 1000'
+	fake sudo 'exit 1'
+	fake apt-get 'touch called'
+	DEPS_TABLE=deps.txt run sh "$lint/deps.sh" install build
+	[ "$status" -eq 2 ]
+	[[ $output == *'apt-get install --no-install-recommends deb-tool'* ]]
+	[ ! -e called ]
+}
+
+@test "deps: root installs what is missing, and looks again" {
+	put deps.txt <<<'prog no-such-tool | deb-tool | rhel-tool | build'
+	fake id 'echo 0'
+	fake apt-get "echo \"\$*\" >>$PWD/called; [ \"\$1\" = update ] || printf '#!/bin/sh\\n' >$PWD/bin/no-such-tool; chmod +x $PWD/bin/*"
+	DEPS_TABLE=deps.txt run sh "$lint/deps.sh" install build
+	[ "$status" -eq 0 ]
+	[[ $(cat called) == *'install -q -y --no-install-recommends deb-tool' ]]
+	rm bin/no-such-tool
+	fake apt-get 'exit 0' # says that it did, and did not
+	DEPS_TABLE=deps.txt run sh "$lint/deps.sh" install build
+	[ "$status" -eq 2 ]
+}
+
 @test "run.sh: the closing line counts, a skip or a crash fails, nothing run fails" {
 	put tests/a.bats <<<$'@test "x" { true; }\n@test "y" { false; }'
 	put tests/b.bats <<<$'@test "x" { skip "no daemon"; }'

@@ -1,0 +1,57 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# make install without root, in a tree that is moved afterwards; make uninstall; make dist.
+
+setup() {
+	cd "$BATS_TEST_DIRNAME/../.." || return 1
+	# The build under test, which other tests use meanwhile: nothing in it may be made anew.
+	export BUILD=${FETTLE_BUILD%/*}
+	mode=${FETTLE_BUILD##*/}
+}
+
+# In an environment without make's own variables: this is not part of the run that started the tests.
+quiet_make() {
+	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s MODE="$mode" \
+		VERSION="$("$FETTLE" --version | cut -d' ' -f2)" "$@"
+}
+
+@test "an installed tree works, and works when it was moved" {
+	prefix=$BATS_TEST_TMPDIR/a
+	before=$(stat -c %Y.%i "$FETTLE")
+	quiet_make install PREFIX="$prefix"
+	[ "$(stat -c %Y.%i "$FETTLE")" = "$before" ]
+	strings "$prefix/bin/fettle" | grep -q "^$prefix/share/fettle" # the place of last resort
+	[ -x "$prefix/bin/fettle" ]
+	[ -r "$prefix/share/fettle/recipes/LICENSE" ]
+	for p in "$FETTLE_BUILD"/fettle-*; do
+		[ -x "$p" ] && [ -f "$p" ] || continue
+		[ -x "$prefix/libexec/fettle/${p##*/}" ]
+	done
+	mv "$prefix" "$BATS_TEST_TMPDIR/b"
+	cd /
+	run "$BATS_TEST_TMPDIR/b/bin/fettle" --version
+	[ "$status" -eq 0 ]
+}
+
+@test "DESTDIR stages, and uninstall takes everything away" {
+	stage=$BATS_TEST_TMPDIR/stage
+	quiet_make install DESTDIR="$stage" PREFIX=/usr
+	[ -x "$stage/usr/bin/fettle" ]
+	quiet_make uninstall DESTDIR="$stage" PREFIX=/usr
+	run find "$stage" -type f
+	[ -z "$output" ]
+}
+
+@test "help lists the targets" {
+	run quiet_make help
+	[ "$status" -eq 0 ]
+	for t in all test demo lint install dist asan coverage valgrind fuzz bench clean; do
+		grep -q "^  $t " <<<"$output" || { echo "not listed: $t"; return 1; }
+	done
+}
+
+@test "an unknown mode is refused with the list of those there are" {
+	run env -u MAKEFLAGS make -s MODE=fast help
+	[ "$status" -eq 2 ]
+	[[ $output == *'MODE=fast: expected one of release debug asan coverage fuzz'* ]]
+}
