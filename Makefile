@@ -199,7 +199,7 @@ $(PROG_BIN): $(B)/%: $(B)/%.o
 
 export FETTLE := $(abspath $(B)/fettle)
 export FETTLE_BUILD := $(abspath $(B))
-export LONG
+export LONG BUILD MODE
 
 # The files of $(1), or with T=name the one whose stem is name; never none. $(2): what ends the name.
 chosen      = $(or $(if $(T),$(filter %/$(T)$(2),$(1)),$(1)),$(error no such tests: $(or $(T),*)$(2)))

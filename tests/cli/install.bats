@@ -5,13 +5,12 @@
 setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
 	# The build under test, which other tests use meanwhile: nothing in it may be made anew.
-	export BUILD=${FETTLE_BUILD%/*}
-	mode=${FETTLE_BUILD##*/}
+	# BUILD and MODE come from the make that started us.
 }
 
 # In an environment without make's own variables: this is not part of the run that started the tests.
 quiet_make() {
-	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s MODE="$mode" \
+	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s \
 		VERSION="$("$FETTLE" --version | cut -d' ' -f2)" "$@"
 }
 
@@ -51,7 +50,7 @@ quiet_make() {
 }
 
 @test "an unknown mode is refused with the list of those there are" {
-	run env -u MAKEFLAGS make -s MODE=fast help
+	run env -u MAKEFLAGS make MODE=fast help
 	[ "$status" -eq 2 ]
 	[[ $output == *'MODE=fast: expected one of release debug asan coverage fuzz'* ]]
 }
