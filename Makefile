@@ -187,13 +187,12 @@ $(B)/fettle-slurm: $(LIST.libslurm) $(B)/libfettle.a
 	$(call link,-lslurm $(LIBS))
 
 # --- tests ----------------------------------------------------------------------------------------
-# Tests may use the objects of the two helpers; the linker takes only what is asked for.
-TEST_LIBS  := $(if $(AGENT_SRC),$(B)/libagent.a) $(if $(HAVE_SLURM),$(B)/libslurmhelper.a) $(B)/libfettle.a
-$(UNIT_BIN): $(B)/%: $(B)/%.o $(TEST_LIBS)
-	$(call link,-lcmocka $(if $(HAVE_SLURM),-lslurm) $(LIBS))
-$(FUZZ_BIN): $(B)/%: $(B)/%.o $(TEST_LIBS)
-	$(call link,-fsanitize=fuzzer $(LIBS))
-$(filter $(B)/tests/bench/%,$(PROG_BIN)): $(B)/libfettle.a
+# A test that includes a header of a helper program gets that program's objects too.
+helper_libs = $(if $(shell grep -l '"orchestrator/agent/' $(1)),$(B)/libagent.a) \
+              $(if $(HAVE_SLURM),$(if $(shell grep -l '"orchestrator/slurm/' $(1)),$(B)/libslurmhelper.a))
+.SECONDEXPANSION:
+$(UNIT_BIN) $(FUZZ_BIN): $(B)/%: $(B)/%.o $$(call helper_libs,$$*.c) $(B)/libfettle.a
+	$(call link,$(if $(filter $@,$(UNIT_BIN)),-lcmocka,-fsanitize=fuzzer) $(if $(HAVE_SLURM),-lslurm) $(LIBS))
 $(PROG_BIN): $(B)/%: $(B)/%.o
 	$(call link,$(shell sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' $*.c))
 
