@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/sched/sched.h"
+
+const char *job_state_name(enum job_state s)
+{
+	switch (s) {
+	case JOB_PENDING:
+		return "pending";
+	case JOB_RUNNING:
+		return "running";
+	case JOB_ENDED:
+		return "ended";
+	case JOB_UNKNOWN:
+		return "unknown";
+	case JOB_GONE:
+		return "gone";
+	}
+	return "unknown";
+}
+
+const char *job_end_name(enum job_end s)
+{
+	switch (s) {
+	case END_NONE:
+		return "none";
+	case END_OK:
+		return "ok";
+	case END_FAILED:
+		return "failed";
+	case END_TIMEOUT:
+		return "timeout";
+	case END_CANCELLED:
+		return "cancelled";
+	case END_NODE_FAIL:
+		return "node_fail";
+	case END_PREEMPTED:
+		return "preempted";
+	case END_OOM:
+		return "oom";
+	case END_REQUEUED:
+		return "requeued";
+	case END_LAUNCH_FAILED:
+		return "launch_failed";
+	}
+	return "none";
+}
+
+/* Out of memory and the time limit may well be what an arm did: its trials' records tell. */
+bool job_end_is_infrastructure(enum job_end s)
+{
+	switch (s) {
+	case END_CANCELLED:
+	case END_NODE_FAIL:
+	case END_PREEMPTED:
+	case END_REQUEUED:
+	case END_LAUNCH_FAILED:
+		return true;
+	case END_NONE:
+	case END_OK:
+	case END_FAILED:
+	case END_TIMEOUT:
+	case END_OOM:
+		return false;
+	}
+	return false;
+}
+
+const struct sched *sched_find(const char *name)
+{
+	for (size_t i = 0; sched_table[i]; i++)
+		if (str_eq(sched_table[i]->name, name))
+			return sched_table[i];
+	return NULL;
+}
