@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Dates as tools print them. One without a zone is taken as UTC: the agent runs all tools with
+ * TZ=UTC, and a text from elsewhere says no better. */
+#ifndef FETTLE_PROBES_WHEN_H
+#define FETTLE_PROBES_WHEN_H
+
+#include "probes/num.h"
+
+/*
+ * UTC microseconds of a date and time that fill t:
+ *   2026/11/28 02:14:07.112   2026-11-28 02:14:07,112   2026-11-28T02:14:07+0100 (Z, +01:00)
+ *   11/28/26 02:14:07   11/28/2026 02:14:07   28.11.2026 02:14:07
+ * -1 when it is none of these or no date of the calendar.
+ */
+int64_t when_parse(struct span t);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/unit/probe_check.h"
+
+extern const struct probe probe_nccl_tests, probe_nccl_tests_json;
+
+static void test_modern(void **state)
+{
+	struct findings f = findings_fixture(&probe_nccl_tests, "nccl-tests-2.19-timestamps-16rank.txt");
+	const struct found *v;
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "coll_nranks", -1, NULL, 16);
+	check_at(&f, "coll_time_us", -1, "size_bytes=8589934592,in_place=0", 45110.4);
+	check_at(&f, "coll_algbw_gb_per_s", -1, "size_bytes=8589934592,in_place=0", 190.42);
+	check_at(&f, "coll_busbw_gb_per_s", -1, "size_bytes=8589934592,in_place=0", 357.04);
+	check_at(&f, "coll_busbw_gb_per_s", -1, "size_bytes=8589934592,in_place=1", 357.17);
+	check_at(&f, "coll_wrong", -1, "size_bytes=1048576,in_place=1", 0);
+	check_at(&f, "busbw_avg_gb_per_s", -1, NULL, 194.654);
+	check_fact(&f, "nccl.version", "2.28.9");
+	check_fact(&f, "nccl_tests.version", "2.19.6");
+	check_fact(&f, "nccl_tests.gpu", "NVIDIA H100 80GB HBM3");
+	assert_int_equal(found_count(&f, "nccl_tests.host"), 2);
+	v = found_at(&f, "coll_time_us", -1, "size_bytes=8589934592");
+	assert_int_equal(v->t_us, 1795832041000000); /* 2026-11-28 02:14:01 UTC */
+	assert_string_equal(v->labels, "size_bytes=8589934592,in_place=0,test=all_reduce_perf,"
+				       "type=float,redop=sum,run=0");
+	findings_free(&f);
+	f = findings_fixture(&probe_nccl_tests, "nccl-tests-per-iter-I1.txt");
+	check_status(&f, PROBE_OK);
+	check_at(&f, "coll_time_max_us", -1, "in_place=0", 52310.9);
+	check_at(&f, "coll_time_cv_pct", -1, "in_place=0", 3.41);
+	check_at(&f, "coll_time_cv_pct", -1, "in_place=1", 0.12);
+	check_at(&f, "coll_time_us", -1, "in_place=1", 45093.7);
+	findings_free(&f);
+}
+
+/* Blank cells: the words stand under their columns, by position and not by number. */
+static void test_blank_cells(void **state)
+{
+	struct findings f = findings_fixture(&probe_nccl_tests, "allreduce-x2.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "coll_busbw_gb_per_s", -1, "size_bytes=1073741824,in_place=1", 328.42);
+	check_at(&f, "coll_time_us", -1, "size_bytes=8,in_place=1", 38.49);
+	assert_null(found_at(&f, "coll_time_us", -1, "in_place=0"));
+	check_missing(&f, "coll_wrong", -1, "in_place=0", "N/A");
+	check_at(&f, "busbw_avg_gb_per_s", -1, NULL, 79.2545);
+	assert_int_equal(found_count(&f, "coll_busbw_gb_per_s"), 28);
+	findings_free(&f);
+}
+
+static void test_old(void **state)
+{
+	struct findings f = findings_fixture(&probe_nccl_tests, "nccl-tests-old.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "coll_busbw_gb_per_s", -1, "in_place=1,type=float,run=0", 0);
+	check_at(&f, "coll_busbw_gb_per_s", -1, "size_bytes=8589934592,in_place=1,type=float,run=0",
+		 226.16);
+	check_at(&f, "coll_time_us", -1, "size_bytes=8589934592,in_place=0,type=float,root=3,run=1",
+		 36896);
+	check_at(&f, "coll_nranks", -1, NULL, 2);
+	assert_int_equal(found_count(&f, "busbw_avg_gb_per_s"), 2);
+	assert_int_equal(found_count(&f, "coll_nranks"), 1);
+	assert_null(found_nth(&f, "coll_wrong", 0));
+	findings_free(&f);
+}
+
+static void test_cut(void **state)
+{
+	struct findings f = findings_fixture(&probe_nccl_tests, "nccl-tests-cut.txt");
+
+	(void)state;
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "coll_busbw_gb_per_s", -1, "size_bytes=67108864,in_place=0", 126.33);
+	assert_int_equal(found_at(&f, "coll_time_us", -1, NULL)->rank, 0);
+	check_missing(&f, "coll_wrong", -1, "in_place=1", "N/A");
+	assert_int_equal(found_count(&f, "coll_time_us"), 2);
+	findings_free(&f);
+}
+
+static void test_failures(void **state)
+{
+	static const char row[] =
+		"#  size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+		"8 2 float sum -1 1.0 2.0 3.0 0 1.0 2.0 3.0 0\n";
+	static const struct {
+		const char *tail;
+		enum probe_status status;
+	} t[] = {
+		{"# Out of bounds values : 0 OK\n# Avg bus bandwidth : 3\n", PROBE_OK},
+		{"# Out of bounds values : 7 FAILED\n# Avg bus bandwidth : 3\n", PROBE_FAILED},
+		{"# Avg bus bandwidth : 3 FAILED\n", PROBE_FAILED},
+		{"# Avg bus bandwidth : 4\n", PROBE_PARTIAL},
+		{"# Avg bus bandwidth : 3", PROBE_PARTIAL},
+		{"n1: Test NCCL failure common.cu:961 'unhandled system error'\n", PROBE_FAILED},
+		{" .. n1 pid 7: Test failure common.cu:1127\n", PROBE_FAILED},
+		{"srun: error: n1: task 0: Terminated\n", PROBE_FAILED},
+		{"# Avg bus bandwidth : 3\nsrun: error: n1: task 0: Terminated\n", PROBE_OK},
+		{"9 x y\n", PROBE_PARTIAL},
+	};
+	struct findings f;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		struct buf b = {0};
+
+		buf_printf(&b, "%s%s", row, t[i].tail);
+		f = findings_text(&probe_nccl_tests, b.data);
+		if (f.status != t[i].status)
+			fail_msg("%s: %s", t[i].tail, probe_status_name(f.status));
+		findings_free(&f);
+		buf_free(&b);
+	}
+	f = findings_text(&probe_nccl_tests,
+			  "srun: error: Unable to create step for job 5: More processors requested\n");
+	check_status(&f, PROBE_FAILED);
+	assert_null(found_nth(&f, "busbw_avg_gb_per_s", 0));
+	findings_free(&f);
+	f = findings_text(&probe_nccl_tests, "hello\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+static void test_json(void **state)
+{
+	static const char cut[] =
+		"{\"nccl_version\": 2708, \"results\": [{\"in_place\": {\"time\": \"nan\"},\n"
+		"\"size\": 8, \"out_of_place\": {\"time\": 1.5, \"nwrong\": 2}}, {\"size\": 16, ";
+	struct findings f = findings_fixture(&probe_nccl_tests_json, "nccl-tests-J-version3.json");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "coll_busbw_gb_per_s", -1, "size_bytes=8589934592,in_place=0", 357.03);
+	check_at(&f, "coll_busbw_gb_per_s", -1, "size_bytes=8589934592,in_place=1", 357.17);
+	check_at(&f, "coll_wrong", -1, "in_place=0", 0);
+	check_missing(&f, "coll_wrong", -1, "in_place=1", "none");
+	check_at(&f, "busbw_avg_gb_per_s", -1, NULL, 357.1);
+	check_at(&f, "coll_nranks", -1, NULL, 1);
+	check_fact(&f, "nccl.version", "2.28.9");
+	findings_free(&f);
+	check_chunking(&probe_nccl_tests_json, NULL, cut, strlen(cut));
+	f = findings_text(&probe_nccl_tests_json, cut);
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "coll_time_us", -1, "size_bytes=8,in_place=0", 1.5);
+	check_missing(&f, "coll_time_us", -1, "size_bytes=8,in_place=1", "nan");
+	assert_null(found_at(&f, "coll_time_us", -1, "size_bytes=16"));
+	check_fact(&f, "nccl.version", "2.7.8");
+	findings_free(&f);
+	f = findings_text(&probe_nccl_tests_json,
+			  "{\"results\":[{\"size\":8,\"in_place\":{\"time\":1}}],\"errors\":[\"x\"]}");
+	check_status(&f, PROBE_FAILED);
+	findings_free(&f);
+	f = findings_text(&probe_nccl_tests_json, "[1,2");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+struct sample {
+	const char *name, *size;
+	double oop, ip, avg;
+	size_t rows;
+	enum probe_status status;
+};
+
+static const struct sample samples[] = {
+	{"a100x8-allreduce-v2.0-error-col.txt", "8589934592", 235.26, 235.03, 68.4048, 34, PROBE_OK},
+	{"a100x8-alltoall-empty-redop.txt", "8589934592", 224.31, 226.16, 58.6481, 0, PROBE_OK},
+	{"a100x8-reducescatter.txt", "8589934592", 231.52, 231.25, 60.168, 0, PROBE_OK},
+	{"a100x8-allgather.txt", "8589934592", 223.39, 230.07, 58.2651, 0, PROBE_OK},
+	{"a100x8-broadcast.txt", "8589934592", 232.81, 234.70, 64.8653, 0, PROBE_OK},
+	{"h100x8-single-size.txt", "53687090", 327.37, 326.68, 327.025, 1, PROBE_OK},
+	{"p5-2node-mpirun-prefix.txt", "2147483648", 437.79, 437.89, 52.9753, 7, PROBE_PARTIAL},
+	{"aws-batch-mpirun-prefix-trailing-spaces.txt", "17179869184", 483.05, 483.35, 156.742, 32,
+	 PROBE_OK},
+	{"dgxc-multi-node.txt", "17179869184", 479.90, 479.99, 159.151, 32, PROBE_OK},
+	{"single-gpu-output-pass.txt", "33554432", 0, 0, 0, 1, PROBE_OK},
+	{"single-gpu-output-fail-bw.txt", "33554432", 0, 0, 0, 1, PROBE_FAILED},
+};
+
+static void test_samples(void **state)
+{
+	struct findings f;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+		const struct sample *s = &samples[i];
+		char path[128], label[64];
+
+		snprintf(path, sizeof(path), "nccl-tests/%s", s->name);
+		if (!findings_sample(&probe_nccl_tests, path, &f))
+			return;
+		snprintf(label, sizeof(label), "size_bytes=%s,in_place=0", s->size);
+		check_at(&f, "coll_busbw_gb_per_s", -1, label, s->oop);
+		snprintf(label, sizeof(label), "size_bytes=%s,in_place=1", s->size);
+		check_at(&f, "coll_busbw_gb_per_s", -1, label, s->ip);
+		check_at(&f, "busbw_avg_gb_per_s", -1, NULL, s->avg);
+		if (s->rows)
+			assert_int_equal(found_count(&f, "coll_busbw_gb_per_s"), 2 * s->rows);
+		if (f.status != s->status)
+			fail_msg("%s: %s: %s", s->name, probe_status_name(f.status), f.detail.data);
+		findings_free(&f);
+	}
+	if (findings_sample(&probe_nccl_tests, "nccl-tests/srun-error-no-output.txt", &f)) {
+		check_status(&f, PROBE_FAILED);
+		assert_int_equal(f.n, 1); /* the error as a fact, and no value */
+		assert_true(f.v[0].is_fact);
+		findings_free(&f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_modern),      cmocka_unit_test(test_blank_cells),
+		cmocka_unit_test(test_old),         cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_failures),    cmocka_unit_test(test_json),
+		cmocka_unit_test(test_samples),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
