@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Lua values as JSON, and back: how values leave the sandbox's child and how signals enter it. A
+ * table with positions 1..n is an array; one with names, or with both, an object whose keys are
+ * texts; an empty one is []. A function becomes {"$function": "path.in.the.value"}, so that it can
+ * be called later. Metatables are not looked at.
+ */
+#ifndef FETTLE_SCRIPT_LUAJSON_H
+#define FETTLE_SCRIPT_LUAJSON_H
+
+#include <lua.h>
+
+#include "orchestrator/base/json.h"
+#include "orchestrator/base/str.h"
+
+#define LUAJSON_FUNCTION "$function"
+
+enum {
+	LUAJSON_DEPTH_MAX = 24,    /* a campaign is 5 deep; also ends a table that holds itself */
+	LUAJSON_NODES_MAX = 100000,/* a campaign has hundreds */
+	LUAJSON_TEXT_MAX = 65536,  /* bytes of one text */
+};
+
+/* The value at `index`. On failure NULL, with the reason in `why` and the place in `where`. May
+ * raise a Lua error (memory), so it runs inside a protected call. */
+struct json *luajson_take(lua_State *l, int index, struct buf *where, struct buf *why);
+
+/* Push a JSON value; null is nil. */
+void luajson_push(lua_State *l, const struct json *v);
+
+/* Push the function at `path` of the value at `index`; false (nothing pushed) if there is none. */
+bool luajson_push_function(lua_State *l, int index, const char *path);
+
+#endif
