@@ -141,8 +141,7 @@ static void set_subkey(const struct knob *k, const char *value, struct kvs *env)
 	buf_free(&b);
 }
 
-/* What the workload's own command and environment give to the knob, heap; NULL: nothing. */
-static char *present_value(const struct knob *k, const struct workload *w)
+char *knob_present(const struct knob *k, const struct workload *w)
 {
 	struct strv argv = {0};
 	struct argument a;
@@ -184,7 +183,7 @@ static bool is_default(const struct knob *k, const char *value, const struct wor
 
 	if (!str_eq(k->default_value, value))
 		return false;
-	present = present_value(k, w);
+	present = knob_present(k, w);
 	return !present || strcmp(present, value) == 0;
 }
 

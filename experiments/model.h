@@ -108,6 +108,9 @@ struct knob {
 	char *risk, *notes;  /* one line each; NULL: none */
 	struct place at;
 };
+/* What the workload's own command or environment already gives to the knob; heap, NULL: nothing. */
+struct workload;
+char *knob_present(const struct knob *k, const struct workload *w);
 void knob_done(struct knob *k); /* what it holds, not k itself; NULL is fine */
 
 struct guard {

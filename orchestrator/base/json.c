@@ -221,6 +221,16 @@ struct json *json_new_number(double v)
 	return fresh(isfinite(v) ? cJSON_CreateNumber(v) : cJSON_CreateNull());
 }
 
+struct json *json_new_bool(bool v)
+{
+	return fresh(cJSON_CreateBool(v));
+}
+
+struct json *json_new_null(void)
+{
+	return fresh(cJSON_CreateNull());
+}
+
 struct json *json_copy(const struct json *j)
 {
 	return fresh(cJSON_Duplicate(node(j), 1));

@@ -57,6 +57,8 @@ void json_add_text(struct json *array, const char *value);
 void json_add_number(struct json *array, double value);
 struct json *json_new_text(const char *s);
 struct json *json_new_number(double v);
+struct json *json_new_bool(bool v);
+struct json *json_new_null(void);
 struct json *json_copy(const struct json *j);
 
 /* heap; pretty is indented by a tab, with no last newline */

@@ -84,6 +84,11 @@ bool fieldpath_next(const char **path, struct fieldpath_part *out)
 
 void fieldpath_key(struct buf *path, const char *name)
 {
+	/* A table with positions and names became an object with keys like "3". */
+	if (*name && !name[strspn(name, "0123456789")]) {
+		buf_printf(path, "[%s]", name);
+		return;
+	}
 	if (plain_name(name)) {
 		buf_printf(path, "%s%s", path->len ? "." : "", name);
 		return;

@@ -16,6 +16,7 @@ struct take {
 	lua_State *l;
 	struct buf *where, *why;
 	int depth, nodes;
+	size_t bytes;
 };
 
 static struct json *value(struct take *t, int index);
@@ -47,6 +48,9 @@ static struct json *text(struct take *t, int index)
 		return refuse(t, "is a text of more than 64 KiB");
 	if (strlen(s) != n)
 		return refuse(t, "is a text with a NUL byte in it");
+	t->bytes += n;
+	if (t->bytes > LUAJSON_BYTES_MAX)
+		return refuse(t, "holds more than 4 MiB of text in all");
 	return json_new_text(s);
 }
 
@@ -144,41 +148,46 @@ static struct json *object(struct take *t, int table, int keys, lua_Integer n)
 	return done;
 }
 
+/* Sorted and distinct keys are the positions 1..n when all are whole and the last one is n. */
+static bool is_sequence(lua_State *l, int keys, lua_Integer n)
+{
+	for (lua_Integer i = 1; i <= n; i++) {
+		bool fits;
+
+		lua_rawgeti(l, keys, i);
+		fits = lua_isinteger(l, -1) && lua_tointeger(l, -1) == i;
+		lua_pop(l, 1);
+		if (!fits)
+			return false;
+	}
+	return true;
+}
+
 static struct json *table(struct take *t, int index)
 {
-	lua_Integer n, top = lua_gettop(t->l);
-	bool positions;
+	int top = lua_gettop(t->l);
+	lua_Integer n;
 	struct json *v;
 
 	if (t->depth >= LUAJSON_DEPTH_MAX)
 		return refuse(t, "is nested too deeply, or holds itself");
 	t->depth++;
 	n = luastate_keys(t->l, index);
-	/* Sorted and distinct: positions 1..n, if the last one is the number n and the first is 1. */
-	positions = !n || (lua_rawgeti(t->l, -1, n) == LUA_TNUMBER && lua_isinteger(t->l, -1) &&
-			   lua_tointeger(t->l, -1) == n);
-	if (positions && n)
-		positions = lua_rawgeti(t->l, (int)top + 1, 1) == LUA_TNUMBER && lua_isinteger(t->l, -1) &&
-			    lua_tointeger(t->l, -1) == 1;
-	v = positions ? array(t, index, n) : object(t, index, (int)top + 1, n);
-	lua_settop(t->l, (int)top);
+	v = is_sequence(t->l, top + 1, n) ? array(t, index, n) : object(t, index, top + 1, n);
+	lua_settop(t->l, top);
 	t->depth--;
 	return v;
 }
 
 static struct json *value(struct take *t, int index)
 {
-	int type = lua_type(t->l, index);
-	struct json *b;
-
 	if (++t->nodes > LUAJSON_NODES_MAX)
 		return refuse(t, "has more than 100000 values in it");
-	switch (type) {
+	switch (lua_type(t->l, index)) {
 	case LUA_TNIL:
 		return json_new_null();
 	case LUA_TBOOLEAN:
-		b = json_new_bool(lua_toboolean(t->l, index));
-		return b;
+		return json_new_bool(lua_toboolean(t->l, index));
 	case LUA_TNUMBER:
 		return number(t, index);
 	case LUA_TSTRING:

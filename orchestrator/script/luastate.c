@@ -425,9 +425,9 @@ lua_State *luastate_open(struct luastate_budget *b, const char *dir)
 	return l;
 }
 
-int luastate_run(lua_State *l, const struct script_source *src, int results)
+int luastate_run(lua_State *l, const struct script_source *src, const char *chunk, int results)
 {
-	int status = luaL_loadbufferx(l, src->text, strlen(src->text), "=src", "t");
+	int status = luaL_loadbufferx(l, src->text, strlen(src->text), chunk, "t");
 
 	return status ? status : lua_pcall(l, 0, results, 0);
 }

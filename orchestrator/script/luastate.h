@@ -37,9 +37,9 @@ struct luastate_budget {
  * relative to (borrowed by the caller until close). NULL only when memory is out. */
 lua_State *luastate_open(struct luastate_budget *b, const char *dir);
 
-/* Compile and run a source with its values left on the stack; 0 or Lua's status with the error's
- * text on the stack. Positions in errors read "src:LINE: ". Text only, never bytecode. */
-int luastate_run(lua_State *l, const struct script_source *src, int results);
+/* Compile and run a source with `results` values left on the stack; 0 or Lua's status with the
+ * error's text on the stack. Positions in errors read "chunk:LINE: ". Text only, never bytecode. */
+int luastate_run(lua_State *l, const struct script_source *src, const char *chunk, int results);
 
 /* Compare two keys in the order of pairs(): -1, 0, 1. Only numbers, texts and booleans are ordered;
  * raises a Lua error for others. */

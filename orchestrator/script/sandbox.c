@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/script/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "orchestrator/base/clock.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/script/locate.h"
+#include "orchestrator/script/luajson.h"
+#include "orchestrator/script/luastate.h"
+
+/* How the child names the text in positions of errors; the parent puts the file's path there. */
+#define CHUNK_SOURCE "src"
+#define CHUNK_PRELUDE "prelude"
+
+/* Bytes of an error's text; what does not fit struct err is of no use. */
+enum { ERROR_MAX = 1500 };
+
+/* --- the child ------------------------------------------------------------------------------ */
+
+static void limit_child(void)
+{
+	const struct rlimit cpu = { SANDBOX_CPU_S, SANDBOX_CPU_S + 1 }, none = { 0, 0 };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setrlimit(RLIMIT_CPU, &cpu);
+	setrlimit(RLIMIT_CORE, &none);
+	setrlimit(RLIMIT_FSIZE, &none);
+	signal(SIGXCPU, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+}
+
+static void put_line(int fd, struct json *line)
+{
+	_cleanup_free_ char *text = json_print(line, false);
+	size_t n = strlen(text), done = 0;
+
+	text[n++] = '\n'; /* the terminator's place: it is not printed as text any more */
+	while (done < n) {
+		ssize_t w = write(fd, text + done, n - done);
+
+		if (w < 0 && errno != EINTR)
+			_exit(1);
+		if (w > 0)
+			done += (size_t)w;
+	}
+	json_free(line);
+}
+
+/* What a job leaves: a value, or why there is none. */
+struct outcome {
+	struct json *value;
+	struct buf where, why;
+	int status;
+};
+
+static char *dir_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return xstrdup(".");
+	return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
+}
+
+/* Stack: outcome, value that is to be taken. Protected, since luajson_take may run out of memory. */
+static int take_value(lua_State *l)
+{
+	struct outcome *o = lua_touserdata(l, 1);
+
+	o->value = luajson_take(l, 2, &o->where, &o->why);
+	return 0;
+}
+
+/* Stack: job, value of the file. Leaves what its function returns. */
+static int call_function(lua_State *l)
+{
+	const struct sandbox_job *job = lua_touserdata(l, 1);
+	size_t n = job->args ? json_len(job->args) : 0;
+
+	if (!luajson_push_function(l, 2, job->call))
+		return luaL_error(l, "there is no function '%s' in the value of this file", job->call);
+	luaL_checkstack(l, (int)n + 4, "too many arguments");
+	for (size_t i = 0; i < n; i++)
+		luajson_push(l, json_at(job->args, i));
+	lua_call(l, (int)n, 1);
+	return 1;
+}
+
+static int run_job(lua_State *l, const struct script_source *prelude, const struct sandbox_job *job, struct outcome *o)
+{
+	int status = prelude ? luastate_run(l, prelude, "=" CHUNK_PRELUDE, 0) : 0;
+
+	if (!status)
+		status = luastate_run(l, job->src, "=" CHUNK_SOURCE, 1);
+	if (!status && job->call) {
+		lua_pushcfunction(l, call_function);
+		lua_insert(l, -2);
+		lua_pushlightuserdata(l, (void *)(uintptr_t)job);
+		lua_insert(l, -2);
+		status = lua_pcall(l, 2, 1, 0);
+	}
+	if (!status) {
+		lua_pushcfunction(l, take_value);
+		lua_insert(l, -2);
+		lua_pushlightuserdata(l, o);
+		lua_insert(l, -2);
+		status = lua_pcall(l, 2, 0, 0);
+	}
+	return status;
+}
+
+static struct json *describe_failure(lua_State *l, const struct luastate_budget *b, const struct outcome *o)
+{
+	struct json *line = json_object();
+	const char *text = o->status && lua_type(l, -1) == LUA_TSTRING ? lua_tostring(l, -1) : NULL;
+
+	if (b->out_of_instructions)
+		json_set_text(line, "limit", "instructions");
+	else if (b->out_of_memory && (o->status == LUA_ERRMEM || !text || strstr(text, "not enough memory")))
+		json_set_text(line, "limit", "memory");
+	if (!o->status) {
+		json_set_text(line, "where", o->where.data ? o->where.data : "");
+		json_set_text(line, "error", o->why.data ? o->why.data : "cannot be read");
+	} else {
+		_cleanup_free_ char *cut = xstrndup(text ? text : "an error that is not a text was raised", ERROR_MAX);
+
+		json_set_text(line, "error", cut);
+	}
+	return line;
+}
+
+static _Noreturn void child(int fd, const struct script_source *prelude, const struct sandbox_job *jobs, size_t n)
+{
+	struct luastate_budget budget = { 0 };
+
+	limit_child();
+	for (size_t i = 0; i < n; i++) {
+		struct outcome o = { 0 };
+		char *dir = dir_of(jobs[i].src->path);
+		lua_State *l = luastate_open(&budget, dir);
+		struct json *line;
+
+		if (!l)
+			_exit(1);
+		o.status = run_job(l, prelude, &jobs[i], &o);
+		if (!o.value) {
+			put_line(fd, describe_failure(l, &budget, &o));
+			_exit(0);
+		}
+		line = json_object();
+		json_set(line, "value", o.value);
+		put_line(fd, line);
+		lua_close(l); /* no finalisers: nothing of the recipe runs here */
+		free(dir);
+	}
+	_exit(0);
+}
+
+/* --- the parent ----------------------------------------------------------------------------- */
+
+static int too_long(const struct sandbox_job *job, struct err *e)
+{
+	return err_set(e, ERR_RECIPE,
+		       "%s: evaluating it took more than %d s of CPU time: look for an endless loop, or a "
+		       "pattern of string.find, match or gsub that backtracks without end", job->src->path,
+		       SANDBOX_CPU_S);
+}
+
+/* All of the child's output, or a negative error when it is too much or takes too long. */
+static int collect(int fd, struct buf *out, struct err *e)
+{
+	int64_t end = clock_mono_us(&clock_system) + SANDBOX_WALL_S * INT64_C(1000000);
+	char chunk[65536];
+
+	for (;;) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		int64_t left = end - clock_mono_us(&clock_system);
+		ssize_t n;
+
+		if (left <= 0)
+			return err_set(e, ERR_TEMP, "evaluating the recipe did not end within %d s: this machine "
+						    "is overloaded; try again", SANDBOX_WALL_S);
+		if (poll(&p, 1, (int)(left / 1000) + 1) < 0 && errno != EINTR)
+			return err_sys(e, ERR_IO, "waiting for the recipe's process");
+		if (!(p.revents & (POLLIN | POLLHUP)))
+			continue;
+		n = read(fd, chunk, sizeof(chunk));
+		if (n < 0 && errno != EINTR)
+			return err_sys(e, ERR_IO, "reading from the recipe's process");
+		if (n == 0)
+			return 0;
+		if (n > 0 && out->len + (size_t)n > SANDBOX_OUTPUT_MAX)
+			return err_set(e, ERR_LIMIT, "the recipe's value is larger than %d MiB",
+				       SANDBOX_OUTPUT_MAX >> 20);
+		if (n > 0)
+			buf_put(out, chunk, (size_t)n);
+	}
+}
+
+static int failure(const struct script_source *prelude, const struct sandbox_job *job, const struct json *line,
+		   struct err *e)
+{
+	const char *text = json_text(json_get(line, "error"), ""), *limit = json_text(json_get(line, "limit"), NULL);
+	const char *where = json_text(json_get(line, "where"), NULL), *file = job->src->path;
+	const char *rest = text;
+	int at = 0, used = 0;
+
+	if (where)
+		return err_set(e, ERR_RECIPE, "%s:%d: %s: %s", file, job->call ? 1 : locate_line(job->src->text, where),
+			       *where ? where : "the value that the file returns", text);
+	if (sscanf(text, CHUNK_SOURCE ":%d: %n", &at, &used) == 1 && used) {
+		rest = text + used;
+	} else if (sscanf(text, CHUNK_PRELUDE ":%d: %n", &at, &used) == 1 && used && prelude) {
+		rest = text + used;
+		file = prelude->path;
+	}
+	if (limit && !strcmp(limit, "instructions"))
+		return err_set(e, ERR_RECIPE, "%s:%d: evaluating it took more than %d million instructions: look for "
+					      "an endless loop", file, at, LUASTATE_INSTRUCTIONS_MAX / 1000000);
+	if (limit)
+		return err_set(e, ERR_RECIPE, "%s:%d: evaluating it needs more than %d MiB of memory", file, at,
+			       LUASTATE_MEMORY_MAX >> 20);
+	if (!used)
+		return err_set(e, ERR_RECIPE, "%s: %s", file, rest);
+	return err_set(e, ERR_RECIPE, "%s:%d: %s", file, at, rest);
+}
+
+/* The lines of the child: {"value":...} of each job, or {"error":...} of the first that fails. */
+static int read_lines(const struct buf *out, const struct script_source *prelude, const struct sandbox_job *jobs,
+		      size_t n, struct json **values, size_t *done, struct err *e)
+{
+	const char *at = out->data, *end;
+
+	for (; at && (end = strchr(at, '\n')) && *done < n; at = end + 1) {
+		struct json *line;
+		const struct json *v;
+		int rc;
+
+		rc = json_parse(jobs[*done].src->path, at, (size_t)(end - at), &line, e);
+		if (rc)
+			return rc;
+		v = json_get(line, "value");
+		if (v)
+			values[(*done)++] = json_copy(v);
+		else
+			rc = failure(prelude, &jobs[*done], line, e);
+		json_free(line);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int judge(const struct buf *out, int status, const struct script_source *prelude, const struct sandbox_job *jobs,
+		 size_t n, struct json **values, struct err *e)
+{
+	size_t done = 0;
+	int rc = read_lines(out, prelude, jobs, n, values, &done, e);
+	const struct sandbox_job *job = &jobs[done < n ? done : n - 1];
+
+	if (rc || (done == n && WIFEXITED(status) && !WEXITSTATUS(status)))
+		return rc;
+	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
+		return too_long(job, e);
+	if (WIFSIGNALED(status))
+		return err_set(e, ERR_RECIPE, "%s: the process that evaluated it died of signal %d (%s)",
+			       job->src->path, WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return err_set(e, ERR_IO, "%s: the process that evaluated it ended without an answer", job->src->path);
+}
+
+static int wait_for(pid_t pid, bool kill_it)
+{
+	int status = 0;
+
+	if (kill_it)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+int sandbox_run(const struct script_source *prelude, const struct sandbox_job *jobs, size_t n,
+		struct json **values, struct err *e)
+{
+	struct buf out = { 0 };
+	int fds[2], rc, status;
+	pid_t pid;
+
+	memset(values, 0, n * sizeof(*values));
+	if (!n)
+		return 0;
+	if (pipe2(fds, O_CLOEXEC))
+		return err_sys(e, ERR_IO, "pipe to the recipe's process");
+	pid = fork();
+	if (!pid) {
+		close(fds[0]);
+		child(fds[1], prelude, jobs, n);
+	}
+	close(fds[1]);
+	if (pid < 0) {
+		close(fds[0]);
+		return err_sys(e, ERR_TEMP, "starting the recipe's process");
+	}
+	rc = collect(fds[0], &out, e);
+	close(fds[0]);
+	status = wait_for(pid, rc != 0);
+	if (!rc)
+		rc = judge(&out, status, prelude, jobs, n, values, e);
+	for (size_t i = 0; rc && i < n; i++)
+		json_freep(&values[i]);
+	buf_free(&out);
+	return rc;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Lua runs in a child process of its own, never in this one. The child gets the sources as text,
+ * does its jobs one by one, each in a fresh state (luastate.h), writes the values as lines of JSON
+ * to a pipe and ends. RLIMIT_CPU ends it where no hook can; a wall clock ends it if the machine is
+ * so loaded that even that does not come.
+ */
+#ifndef FETTLE_SCRIPT_SANDBOX_H
+#define FETTLE_SCRIPT_SANDBOX_H
+
+#include "orchestrator/base/err.h"
+#include "orchestrator/base/json.h"
+#include "orchestrator/script/script.h"
+
+enum {
+	SANDBOX_CPU_S = 2,    /* of all jobs of one call; a campaign with all knobs takes 0.01 s */
+	SANDBOX_WALL_S = 120, /* a child that gets one part in sixty of a CPU still ends by RLIMIT_CPU */
+	SANDBOX_OUTPUT_MAX = 16 * 1024 * 1024, /* four times what LUAJSON_BYTES_MAX allows, for escapes */
+};
+
+struct sandbox_job {
+	const struct script_source *src;
+	const char *call;        /* NULL: the value that the file returns; else path of a function in that value */
+	const struct json *args; /* array of arguments of the call; NULL: none */
+};
+
+/* Run the jobs; values[i] is the value of jobs[i], owned by the caller. `prelude` is run before each
+ * source in its state. ERR_RECIPE names file and line; on failure all values are NULL. */
+int sandbox_run(const struct script_source *prelude, const struct sandbox_job *jobs, size_t n,
+		struct json **values, struct err *e);
+
+#endif
