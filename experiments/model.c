@@ -143,6 +143,7 @@ static void workload_done(struct workload *w)
 	free(w->step_pattern);
 	free(w->probe);
 	free(w->pattern);
+	free(w->at.file);
 }
 
 static void resources_done(struct resources *r)

@@ -137,6 +137,7 @@ struct workload {
 	bool whole_run;       /* no steps: objective trial_wall_s or a single value a run */
 	int64_t trial_limit_s;/* a trial that runs longer is killed and failed */
 	int64_t log_limit_bytes;
+	struct place at;      /* of its command */
 };
 
 /* What to ask from the scheduler, a trial. Zero or NULL: not asked. */

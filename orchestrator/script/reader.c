@@ -50,9 +50,9 @@ static char *own_path(const struct reader_layer *l, const char *path)
 
 	if (!rest)
 		return xstrdup(path);
-	if (!*l->prefix && *rest == '.')
-		rest++;
-	return xasprintf("%s%s", l->prefix, rest);
+	if (!*l->prefix)
+		return xstrdup(*rest == '.' ? rest + 1 : rest);
+	return xasprintf("%s%s%s", l->prefix, *rest && !strchr(".[", *rest) ? "." : "", rest);
 }
 
 struct place reader_place(const struct reader *r, const char *path)
@@ -273,7 +273,7 @@ static int read_field(const struct reader *r, const struct field *f, const struc
 		      void *out, struct err *e)
 {
 	double scale = f->scale != 0 ? f->scale : 1, x = 0;
-	int rc;
+	int rc, i = 0;
 
 	switch (f->type) {
 	case FIELD_TEXT:
@@ -309,6 +309,13 @@ static int read_field(const struct reader *r, const struct field *f, const struc
 		return 0;
 	case FIELD_WORD:
 		return word(r, f, v, path, out, e);
+	case FIELD_CHOICE:
+		rc = word(r, f, v, path, &i, e);
+		if (!rc) {
+			free(*(char **)out);
+			*(char **)out = xstrdup(f->words[i]);
+		}
+		return rc;
 	case FIELD_TEXTS:
 		return reader_texts(r, v, path, out, e);
 	case FIELD_FUNCTION:
@@ -426,6 +433,7 @@ static void kind_text(const struct field *f, struct buf *out)
 		buf_str(out, "true or false");
 		break;
 	case FIELD_WORD:
+	case FIELD_CHOICE:
 		for (int i = 0; f->words[i]; i++)
 			buf_printf(out, "%s`\"%s\"`", i ? ", " : "", f->words[i]);
 		break;

@@ -43,6 +43,7 @@ enum field_type {
 	FIELD_NUMBER,   /* double: times `scale` */
 	FIELD_BOOL,     /* bool */
 	FIELD_WORD,     /* an enum: index into `words` */
+	FIELD_CHOICE,   /* char *: one of `words` */
 	FIELD_TEXTS,    /* struct strv; numbers are taken as their text */
 	FIELD_FUNCTION, /* char *: "source:path" for script_eval */
 	FIELD_TABLE,    /* read by `sub` into the same struct at `offset` */

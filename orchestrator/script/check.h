@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Checks that concern several fields of a campaign, after each one alone has been read. */
+#ifndef FETTLE_SCRIPT_CHECK_H
+#define FETTLE_SCRIPT_CHECK_H
+
+#include "orchestrator/script/reader.h"
+
+/* Settle the defaults that depend on other fields, then check. Pure: looks at nothing outside. */
+int check_plan(const struct reader *r, struct recipe *recipe, struct err *e);
+
+/* What only this machine can tell: the working directory exists, the probe is known. */
+int check_machine(const struct reader *r, const struct recipe *recipe, const char *const *probes, struct err *e);
+
+#endif

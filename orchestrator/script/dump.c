@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The plan as text: every member of struct recipe, one a line, in a fixed order. */
+#include <math.h>
+
+#include "orchestrator/script/reader.h"
+#include "orchestrator/script/script.h"
+
+struct dump {
+	struct buf *out;
+	const char *prefix; /* "knobs[1].", "" */
+};
+
+static void put_text(const struct dump *d, const char *name, const char *v)
+{
+	if (!v)
+		return;
+	buf_printf(d->out, "%s%s = \"", d->prefix, name);
+	for (; *v; v++) {
+		if (*v == '"' || *v == '\\')
+			buf_char(d->out, '\\');
+		if (*v == '\n')
+			buf_str(d->out, "\\n");
+		else
+			buf_char(d->out, *v);
+	}
+	buf_str(d->out, "\"\n");
+}
+
+static void put_number(const struct dump *d, const char *name, double v)
+{
+	if (isnan(v))
+		return;
+	buf_printf(d->out, "%s%s = ", d->prefix, name);
+	reader_number_text(v, d->out);
+	buf_char(d->out, '\n');
+}
+
+static void put_i64(const struct dump *d, const char *name, int64_t v)
+{
+	buf_printf(d->out, "%s%s = %lld\n", d->prefix, name, (long long)v);
+}
+
+static void put_texts(const struct dump *d, const char *name, const struct strv *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		struct buf key = { 0 };
+
+		buf_printf(&key, "%s[%zu]", name, i + 1);
+		put_text(d, key.data, v->v[i]);
+		buf_free(&key);
+	}
+}
+
+static void dump_workload(const struct workload *w, struct buf *out)
+{
+	struct dump d = { out, "workload." }, env = { out, "workload.env." };
+
+	put_text(&d, "name", w->name);
+	put_texts(&d, "command", &w->command);
+	put_text(&d, "workdir", w->workdir);
+	for (size_t i = 0; i < w->env.n; i++)
+		put_text(&env, w->env.v[i].key, w->env.v[i].value);
+	put_texts(&d, "secrets", &w->secrets);
+	put_i64(&d, "window.warmup_steps", w->warmup_steps);
+	put_i64(&d, "window.steps", w->steps);
+	put_text(&d, "window.pattern", w->step_pattern);
+	put_text(&d, "metrics.source", metric_source_name(w->source));
+	put_text(&d, "metrics.probe", w->probe);
+	put_text(&d, "metrics.pattern", w->pattern);
+	put_i64(&d, "limits.trial_s", w->trial_limit_s);
+	put_i64(&d, "limits.log_bytes", w->log_limit_bytes);
+}
+
+static void dump_resources(const struct resources *r, struct buf *out)
+{
+	struct dump d = { out, "resources." };
+
+	put_i64(&d, "nodes", r->nodes);
+	put_i64(&d, "tasks_per_node", r->tasks_per_node);
+	put_i64(&d, "cpus_per_task", r->cpus_per_task);
+	put_i64(&d, "gpus_per_node", r->gpus_per_node);
+	put_i64(&d, "mem_mib_per_node", r->mem_mib_per_node);
+	put_i64(&d, "time_limit_s", r->time_limit_s);
+	put_text(&d, "partition", r->partition);
+	put_text(&d, "account", r->account);
+	put_text(&d, "qos", r->qos);
+	put_text(&d, "reservation", r->reservation);
+	put_text(&d, "constraint", r->constraint);
+	put_text(&d, "nodelist", r->nodelist);
+	put_text(&d, "exclude", r->exclude);
+	put_text(&d, "launcher", r->launcher);
+}
+
+static void dump_knob(const struct knob *k, struct dump d)
+{
+	put_text(&d, "name", k->name);
+	put_text(&d, "summary", k->summary);
+	put_text(&d, "how", knob_how_name(k->how));
+	put_text(&d, "target", k->target);
+	put_text(&d, "subkey", k->subkey);
+	put_i64(&d, "flag", k->flag);
+	put_text(&d, "class", knob_class_name(k->cls));
+	put_text(&d, "default", k->default_value);
+	put_texts(&d, "values", &k->values);
+	put_text(&d, "proof.level", proof_level_name(k->proof.level));
+	put_text(&d, "proof.log", k->proof.log_pattern);
+	put_text(&d, "proof.fact", k->proof.fact);
+	put_text(&d, "proof.maps", k->proof.maps);
+	put_text(&d, "proof.metric", k->proof.metric);
+	put_text(&d, "proof.expect", k->proof.metric_expect);
+	put_texts(&d, "implies", &k->implies);
+	put_text(&d, "requires.knob", k->requires_knob);
+	put_texts(&d, "requires.values", &k->requires_values);
+	put_text(&d, "bottleneck", bottleneck_name(k->bottleneck));
+	put_text(&d, "expect", k->expect);
+	put_text(&d, "lint", k->lint);
+	put_text(&d, "risk", k->risk);
+	put_text(&d, "notes", k->notes);
+	put_i64(&d, "user_defined", k->user_defined);
+}
+
+static void dump_lists(const struct recipe *r, struct buf *out)
+{
+	struct buf prefix = { 0 };
+
+	for (size_t i = 0; i < r->n_guards; i++) {
+		struct dump d = { out, NULL };
+
+		buf_clear(&prefix);
+		buf_printf(&prefix, "guards.%s.", r->guards[i].metric);
+		d.prefix = prefix.data;
+		put_text(&d, "stat", r->guards[i].stat);
+		put_number(&d, "margin", r->guards[i].margin);
+	}
+	for (size_t i = 0; i < r->n_knobs; i++) {
+		buf_clear(&prefix);
+		buf_printf(&prefix, "knobs[%zu].", i + 1);
+		dump_knob(&r->knobs[i], (struct dump){ out, prefix.data });
+	}
+	buf_free(&prefix);
+}
+
+void script_plan_dump(const struct recipe *r, struct buf *out)
+{
+	struct dump d = { out, "" };
+
+	put_text(&d, "name", r->name);
+	put_text(&d, "question", r->question);
+	dump_workload(&r->workload, out);
+	dump_resources(&r->resources, out);
+	put_text(&d, "objective.metric", r->objective);
+	put_text(&d, "objective.stat", r->objective_stat);
+	put_text(&d, "objective.better", better_name(r->better));
+	put_number(&d, "target", r->target);
+	dump_lists(r, out);
+	put_number(&d, "budget.wall_s", r->budget.wall_s);
+	put_number(&d, "budget.node_hours", r->budget.node_hours);
+	put_i64(&d, "budget.trials", r->budget.trials);
+	put_text(&d, "mode", run_mode_name(r->mode));
+	put_i64(&d, "rounds", r->rounds);
+	put_number(&d, "alpha", r->alpha);
+	put_number(&d, "min_effect", r->min_effect);
+	put_i64(&d, "blocks.aa", r->aa_blocks);
+	put_i64(&d, "blocks.final", r->final_blocks);
+	put_i64(&d, "blocks.soak", r->soak_trials);
+	put_i64(&d, "repeats", r->repeats);
+	put_i64(&d, "warmup_trials", r->warmup_trials);
+	put_i64(&d, "seed", (int64_t)r->seed);
+	put_text(&d, "scheduler", r->scheduler);
+	put_text(&d, "hash", r->hash);
+}

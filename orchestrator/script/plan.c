@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From texts to a plan. Loading reads files and then does what reloading does with stored texts:
+ * evaluate site and campaign, then what they refer to, lay the values over each other, read, check. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/script/check.h"
+#include "orchestrator/script/fieldpath.h"
+#include "orchestrator/script/knob.h"
+#include "orchestrator/script/sandbox.h"
+#include "orchestrator/script/schema.h"
+#include "orchestrator/script/script.h"
+#include "orchestrator/script/site.h"
+#include "orchestrator/script/source.h"
+
+#define CAMPAIGN "campaign"
+#define SITE "site"
+#define PRELUDE "lib/prelude"
+
+/* Everything of one loading. */
+struct loading {
+	struct script_sources all;  /* candidates; those that are used become the stored ones */
+	const struct script_path *path; /* NULL: reloading, all that there is is in `all` */
+	struct site site;
+	struct json *campaign, *site_value, *workload_value;
+	const struct script_source *campaign_src, *site_src, *workload_src;
+	struct evaluated *knob_files;
+	struct json **knob_values;
+	size_t n_knob_files;
+	struct strv dirs;
+};
+
+static void loading_done(struct loading *l)
+{
+	site_done(&l->site);
+	json_free(l->campaign);
+	json_free(l->site_value);
+	json_free(l->workload_value);
+	for (size_t i = 0; i < l->n_knob_files; i++)
+		json_free(l->knob_values[i]);
+	free(l->knob_values);
+	free(l->knob_files);
+	strv_free(&l->dirs);
+	script_sources_free(&l->all);
+}
+
+/* --- first: site and campaign -------------------------------------------------------------------- */
+
+static int evaluate_first(struct loading *l, struct err *e)
+{
+	struct sandbox_job jobs[2] = { { 0 } };
+	struct json *values[2];
+	size_t n = 0;
+	int rc;
+
+	l->campaign_src = sources_find(&l->all, CAMPAIGN);
+	l->site_src = sources_find(&l->all, SITE);
+	if (!l->campaign_src)
+		return err_set(e, ERR_STATE, "the stored sources hold no campaign");
+	jobs[n++].src = l->campaign_src;
+	if (l->site_src)
+		jobs[n++].src = l->site_src;
+	rc = sandbox_run(sources_find(&l->all, PRELUDE), jobs, n, values, e);
+	if (rc)
+		return rc;
+	l->campaign = values[0];
+	l->site_value = n > 1 ? values[1] : NULL;
+	if (json_type(l->campaign) != JSON_OBJECT)
+		return err_set(e, ERR_RECIPE, "%s: expected the file to end with return { name = ..., workload = ..., ... }",
+			       l->campaign_src->path);
+	return l->site_src ? site_read(l->site_src, l->site_value, &l->site, e) : 0;
+}
+
+/* --- second: what they refer to ------------------------------------------------------------------ */
+
+/* The name in workload.use; NULL if none. */
+static int workload_use(const struct loading *l, const char **out, struct err *e)
+{
+	const struct reader_layer layer = { l->campaign, l->campaign_src, "", "" };
+	const struct reader r = { &layer, 1 };
+	const struct json *use = fieldpath_get(l->campaign, "workload.use");
+
+	*out = NULL;
+	if (!use)
+		return 0;
+	if (json_type(use) != JSON_STRING || !json_text(use, "")[0] || strchr("/.", json_text(use, "")[0]) ||
+	    strstr(json_text(use, ""), ".."))
+		return reader_expected(&r, use, "workload.use", "the name of a file in workloads/, without .lua", e);
+	*out = json_text(use, "");
+	return 0;
+}
+
+static int find_workload(struct loading *l, const char *use, struct err *e)
+{
+	const struct reader_layer layer = { l->campaign, l->campaign_src, "", "" };
+	const struct reader r = { &layer, 1 };
+	_cleanup_free_ char *name = xasprintf("workloads/%s", use);
+	struct strv all = { 0 };
+	const char *near;
+	int rc;
+
+	l->workload_src = sources_find(&l->all, name);
+	if (l->workload_src)
+		return 0;
+	for (size_t i = 0; i < l->all.n; i++)
+		if (str_starts(l->all.v[i].name, "workloads/"))
+			strv_add(&all, l->all.v[i].name + strlen("workloads/"));
+	near = str_nearest(use, (const char *const *)strv_end(&all));
+	rc = reader_fault(&r, "workload.use", e, "there is no workloads/%.64s.lua on the recipe path%s%s%s", use,
+			  near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+	strv_free(&all);
+	return rc;
+}
+
+/* All files of the path, so that names can be looked up; the stored ones are there already. */
+static int read_path(struct loading *l, struct err *e)
+{
+	static const char *const kinds[] = { "knobs", "rules", "workloads", NULL };
+	int rc = 0;
+
+	if (!l->path)
+		return 0;
+	for (size_t i = 0; i < l->site.recipe_path.n; i++)
+		strv_add(&l->dirs, l->site.recipe_path.v[i]);
+	for (const char *const *d = l->path->dirs; d && *d; d++)
+		strv_add(&l->dirs, *d);
+	for (size_t i = 0; kinds[i] && !rc; i++)
+		rc = sources_of_kind((const char *const *)strv_end(&l->dirs), kinds[i], &l->all, e);
+	/* The array may have moved. */
+	l->campaign_src = sources_find(&l->all, CAMPAIGN);
+	l->site_src = sources_find(&l->all, SITE);
+	l->site.src = l->site_src;
+	return rc;
+}
+
+static int evaluate_second(struct loading *l, struct err *e)
+{
+	struct sandbox_job *jobs = xcalloc(l->all.n + 1, sizeof(*jobs));
+	struct json **values = xcalloc(l->all.n + 1, sizeof(*values));
+	size_t n = 0;
+	int rc;
+
+	for (size_t i = 0; i < l->all.n; i++)
+		if (str_starts(l->all.v[i].name, "knobs/"))
+			jobs[n++].src = &l->all.v[i];
+	l->n_knob_files = n;
+	if (l->workload_src)
+		jobs[n++].src = l->workload_src;
+	rc = sandbox_run(sources_find(&l->all, PRELUDE), jobs, n, values, e);
+	l->knob_values = values;
+	l->knob_files = xcalloc(l->n_knob_files + 1, sizeof(*l->knob_files));
+	for (size_t i = 0; i < l->n_knob_files; i++) {
+		l->knob_files[i].src = jobs[i].src;
+		l->knob_files[i].value = values[i];
+	}
+	if (!rc && l->workload_src)
+		l->workload_value = values[l->n_knob_files];
+	free(jobs);
+	return rc;
+}
+
+/* --- third: one value from the layers, read and checked -------------------------------------------- */
+
+/* Absolute, by the text alone, so that stored sources give the same plan everywhere. */
+static char *workdir_of(const struct script_source *campaign, const char *given)
+{
+	const char *slash = strrchr(campaign->path, '/');
+	_cleanup_free_ char *base = slash && slash > campaign->path ?
+					    xstrndup(campaign->path, (size_t)(slash - campaign->path)) : xstrdup("/");
+
+	while (given && given[0] == '.' && given[1] == '/')
+		given += 2;
+	if (!given || !*given || str_eq(given, "."))
+		return TAKE(base);
+	return fs_join(base, given);
+}
+
+static int read_workload(struct loading *l, const struct reader *r, const struct json *v, struct recipe *out,
+			 struct err *e)
+{
+	char *workdir;
+	int rc = reader_table(r, &schema_workload, v, "workload", &out->workload, e);
+
+	if (rc)
+		return rc;
+	workdir = workdir_of(l->campaign_src, out->workload.workdir);
+	free(out->workload.workdir);
+	out->workload.workdir = workdir;
+	out->workload.at = reader_place(r, "workload.command");
+	return 0;
+}
+
+static int read_merged(struct loading *l, const struct reader *r, const struct json *v, struct recipe *out, struct err *e)
+{
+	struct knob_index index = { 0 };
+	int rc = reader_table(r, &schema_campaign, v, "", out, e);
+
+	if (!rc)
+		rc = read_workload(l, r, json_get(v, "workload"), out, e);
+	if (!rc)
+		rc = knob_index_build(l->knob_files, l->n_knob_files, &index, e);
+	if (!rc && json_get(v, "knobs"))
+		rc = knobs_read(r, json_get(v, "knobs"), &index, out, e);
+	knob_index_free(&index);
+	if (!rc)
+		rc = check_plan(r, out, e);
+	if (!rc)
+		rc = site_apply(&l->site, r, out, e);
+	if (!rc && l->path)
+		rc = check_machine(r, out, l->path->probes, e);
+	return rc;
+}
+
+static int build(struct loading *l, struct recipe *out, struct err *e)
+{
+	struct reader_layer layers[3] = { { l->campaign, l->campaign_src, "", "" } };
+	struct reader r = { layers, 1 };
+	struct json *merged = json_copy(l->campaign), *next;
+	int rc;
+
+	if (l->workload_value) {
+		struct json *wrapped = json_object();
+
+		json_set(wrapped, "workload", json_copy(l->workload_value));
+		next = reader_merge(merged, wrapped);
+		json_free(merged);
+		json_free(wrapped);
+		merged = next;
+		layers[r.n++] = (struct reader_layer){ l->workload_value, l->workload_src, "workload", "" };
+	}
+	if (l->site.defaults) {
+		next = reader_merge(merged, l->site.defaults);
+		json_free(merged);
+		merged = next;
+		layers[r.n++] = (struct reader_layer){ l->site.defaults, l->site_src, "", "defaults" };
+	}
+	rc = read_merged(l, &r, merged, out, e);
+	json_free(merged);
+	return rc;
+}
+
+/* --- what is stored ----------------------------------------------------------------------------- */
+
+static bool is_used(const struct loading *l, const struct script_source *s)
+{
+	if (s == l->workload_src || str_eq(s->name, CAMPAIGN) || str_eq(s->name, SITE) || str_eq(s->name, PRELUDE))
+		return true;
+	for (size_t i = 0; i < l->n_knob_files; i++)
+		if (l->knob_files[i].src == s)
+			return l->knob_files[i].used;
+	return str_starts(s->name, "rules/");
+}
+
+static int make_plan(struct loading *l, struct recipe **out, struct script_sources *used, struct err *e)
+{
+	struct recipe *recipe = NULL;
+	const char *use = NULL;
+	int rc = evaluate_first(l, e);
+
+	if (!rc)
+		rc = read_path(l, e);
+	if (!rc)
+		rc = workload_use(l, &use, e);
+	if (!rc && use)
+		rc = find_workload(l, use, e);
+	if (!rc)
+		rc = evaluate_second(l, e);
+	if (!rc) {
+		recipe = schema_defaults();
+		rc = build(l, recipe, e);
+	}
+	if (rc) {
+		recipe_free(recipe);
+		return rc;
+	}
+	for (size_t i = 0; i < l->all.n; i++)
+		if (is_used(l, &l->all.v[i]))
+			sources_add_copy(used, &l->all.v[i]);
+	sources_hash(used);
+	recipe->hash = xstrdup(used->hash);
+	*out = recipe;
+	return 0;
+}
+
+/* --- entry points ------------------------------------------------------------------------------- */
+
+static int add_file(struct loading *l, const char *name, const char *path, struct err *e)
+{
+	struct script_source s;
+	int rc = source_read(name, path, &s, e);
+
+	/* A file that is not there is a mistake of whoever named it. */
+	if (rc == -ERR_NOT_FOUND || rc == -ERR_IO)
+		return err_set(e, ERR_RECIPE, "%s: cannot be read; it was named as the %s file", path, name);
+	if (!rc)
+		sources_add(&l->all, &s);
+	return rc;
+}
+
+static int add_prelude(struct loading *l, const struct script_path *path, struct err *e)
+{
+	struct script_source s;
+	int rc = source_on_path(path->dirs, "lib", "prelude", &s, e);
+
+	if (rc == -ERR_NOT_FOUND)
+		return err_set(e, ERR_RECIPE, "the shipped recipes are not where they should be: there is no lib/prelude.lua in %s; "
+					      "set FETTLE_RECIPES to their directory",
+			       path->dirs && path->dirs[0] ? path->dirs[0] : "an empty recipe path");
+	if (!rc)
+		sources_add(&l->all, &s);
+	return rc;
+}
+
+int script_load(const char *file, const struct script_path *path, struct recipe **out,
+		struct script_sources *out_sources, struct err *e)
+{
+	struct loading l = { .path = path };
+	struct script_sources used = { 0 };
+	int rc = add_file(&l, CAMPAIGN, file, e);
+
+	if (!rc && path->site)
+		rc = add_file(&l, SITE, path->site, e);
+	if (!rc)
+		rc = add_prelude(&l, path, e);
+	if (!rc)
+		rc = make_plan(&l, out, &used, e);
+	loading_done(&l);
+	if (!rc)
+		*out_sources = used;
+	return rc;
+}
+
+int script_reload(const struct script_sources *s, struct recipe **out, struct err *e)
+{
+	struct loading l = { 0 };
+	struct script_sources used = { 0 };
+	int rc;
+
+	for (size_t i = 0; i < s->n; i++)
+		sources_add_copy(&l.all, &s->v[i]);
+	rc = make_plan(&l, out, &used, e);
+	loading_done(&l);
+	script_sources_free(&used);
+	return rc;
+}
+
+int script_catalogue(const struct script_path *path, struct knob **out, size_t *n, struct err *e)
+{
+	struct loading l = { .path = path };
+	struct knob_index index = { 0 };
+	struct knob *knobs = NULL;
+	size_t done = 0;
+	int rc = add_prelude(&l, path, e);
+
+	if (!rc && path->site)
+		rc = add_file(&l, SITE, path->site, e);
+	if (!rc && path->site) {
+		const struct sandbox_job job = { sources_find(&l.all, SITE), NULL, NULL };
+
+		rc = sandbox_run(sources_find(&l.all, PRELUDE), &job, 1, &l.site_value, e);
+		if (!rc)
+			rc = site_read(job.src, l.site_value, &l.site, e);
+	}
+	if (!rc)
+		rc = read_path(&l, e);
+	if (!rc)
+		rc = evaluate_second(&l, e);
+	if (!rc)
+		rc = knob_index_build(l.knob_files, l.n_knob_files, &index, e);
+	if (!rc)
+		knobs = xcalloc(index.n + 1, sizeof(*knobs));
+	for (size_t i = 0; !rc && i < index.n; i++) {
+		struct knob_need need = { 0 };
+
+		rc = knob_from_index(&index, i, &knobs[i], &need, e);
+		knob_need_done(&need);
+		done += !rc;
+	}
+	knob_index_free(&index);
+	loading_done(&l);
+	for (size_t i = 0; rc && i < done; i++)
+		knob_done(&knobs[i]);
+	if (rc) {
+		free(knobs);
+		return rc;
+	}
+	*out = knobs;
+	*n = done;
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The fields of a campaign file and of site.lua, as data. Everything that knows a field's name is
+ * here and in knob.c: reading, errors, and the reference (recipes/README.md, kept equal by a test).
+ */
+#ifndef FETTLE_SCRIPT_SCHEMA_H
+#define FETTLE_SCRIPT_SCHEMA_H
+
+#include "orchestrator/script/reader.h"
+
+extern const struct schema schema_campaign;  /* into struct recipe; knobs are left to the caller */
+extern const struct schema schema_workload;  /* into struct workload */
+extern const struct schema schema_knob;      /* into struct knob_draft (knob.h) */
+extern const struct schema schema_proof, schema_requires; /* of a knob */
+extern const struct schema schema_site;      /* into struct site (site.h) */
+extern const struct schema schema_caps;      /* of a site */
+extern const struct schema *const schema_all[]; /* every schema, in the order of the reference; NULL at the end */
+
+/* A recipe with the defaults that do not depend on other fields. */
+struct recipe *schema_defaults(void);
+
+/* The statistic that stands for a metric when none is named: "value" for what a trial has once
+ * (trial_wall_s), "last" for a loss, else "mean". */
+const char *schema_default_stat(const char *metric);
+
+#endif
