@@ -193,6 +193,8 @@ helper_libs = $(if $(shell grep -l '"orchestrator/agent/' $(1)),$(B)/libagent.a)
 .SECONDEXPANSION:
 $(UNIT_BIN) $(FUZZ_BIN): $(B)/%: $(B)/%.o $$(call helper_libs,$$*.c) $(B)/libfettle.a
 	$(call link,$(if $(filter $@,$(UNIT_BIN)),-lcmocka,-fsanitize=fuzzer) $(if $(HAVE_SLURM),-lslurm) $(LIBS))
+# Benchmarks measure code of ours; the other programs are strangers to us.
+$(filter $(B)/tests/bench/%,$(PROG_BIN)): $(B)/libfettle.a
 $(PROG_BIN): $(B)/%: $(B)/%.o
 	$(call link,$(shell sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' $*.c))
 
