@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * iostat -o JSON. The first report is the mean since boot and is dropped (a run with -y loses one
+ * second by that); a document that SIGTERM or SIGKILL left open is read up to its last report. kB
+ * and MB are 1024-based. A device whose name begins with a blank is the total of a -g group. Time is
+ * local unless S_TIME_FORMAT=ISO gives its zone.
+ *
+ * Labels: device. With -p partitions come too: the reader of the values chooses devices.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+#include "probes/emit.h"
+#include "probes/jsonstream.h"
+#include "probes/probe.h"
+#include "probes/when.h"
+
+#define REPORT "sysstat.hosts[].statistics[]"
+
+enum { TEXT_MAX = 48, DEVICE_MAX = 64 };
+
+static const struct {
+	const char *key, *metric;
+	double scale;
+} disk_keys[] = {
+	{"r/s", "disk_r_iops", 1},
+	{"w/s", "disk_w_iops", 1},
+	{"rkB/s", "disk_read_bytes_per_s", 1024},
+	{"wkB/s", "disk_write_bytes_per_s", 1024},
+	{"rMB/s", "disk_read_bytes_per_s", 1024 * 1024},
+	{"wMB/s", "disk_write_bytes_per_s", 1024 * 1024},
+	{"kB_read/s", "disk_read_bytes_per_s", 1024},
+	{"kB_wrtn/s", "disk_write_bytes_per_s", 1024},
+	{"MB_read/s", "disk_read_bytes_per_s", 1024 * 1024},
+	{"MB_wrtn/s", "disk_write_bytes_per_s", 1024 * 1024},
+	{"r_await", "disk_r_await_ms", 1},
+	{"w_await", "disk_w_await_ms", 1},
+	{"aqu-sz", "disk_aqu_sz", 1},
+	{"avgqu-sz", "disk_aqu_sz", 1},
+	{"util", "disk_util_pct", 1},
+};
+
+enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IOWAIT, CPU_STEAL, CPU_IDLE, CPU_N };
+static const char *const cpu_keys[CPU_N] = {"user", "nice", "system", "iowait", "steal", "idle"};
+
+struct probe_run {
+	struct jsonstream *json;
+	struct emit out;
+	int64_t reports;  /* begun in this host's list */
+	int64_t all_reports;
+	int64_t t_us;
+	/* What waits until its object ends, since members have no order. "" is not given. */
+	char device[DEVICE_MAX];
+	char disk[ARRAY_LEN(disk_keys)][TEXT_MAX];
+	char cpu[CPU_N][TEXT_MAX];
+};
+
+static void keep(char *out, size_t max, struct span t)
+{
+	size_t n = t.n < max - 1 ? t.n : max - 1;
+
+	memcpy(out, t.s, n);
+	out[n] = '\0';
+}
+
+static void take_disk(struct probe_run *r, const char *key, struct span text)
+{
+	if (str_eq(key, "disk_device"))
+		keep(r->device, sizeof(r->device), text);
+	for (size_t i = 0; i < ARRAY_LEN(disk_keys); i++)
+		if (str_eq(key, disk_keys[i].key))
+			keep(r->disk[i], TEXT_MAX, text);
+}
+
+static void take_cpu(struct probe_run *r, const char *key, struct span text)
+{
+	for (size_t i = 0; i < CPU_N; i++)
+		if (str_eq(key, cpu_keys[i]))
+			keep(r->cpu[i], TEXT_MAX, text);
+}
+
+static void on_leaf(void *ctx, const char *path, enum jsonstream_kind kind, struct span text,
+		    const struct input_line *line)
+{
+	static const char disk[] = REPORT ".disk[].", cpu[] = REPORT ".avg-cpu.";
+	struct probe_run *r = ctx;
+
+	(void)kind;
+	emit_begin(&r->out, line);
+	if (str_starts(path, disk))
+		take_disk(r, path + sizeof(disk) - 1, text);
+	else if (str_starts(path, cpu))
+		take_cpu(r, path + sizeof(cpu) - 1, text);
+	else if (str_eq(path, REPORT ".timestamp"))
+		r->t_us = when_parse(text);
+	else if (str_eq(path, "sysstat.hosts[].nodename"))
+		emit_fact(&r->out, "iostat.host", text);
+}
+
+static void on_open(void *ctx, const char *path)
+{
+	struct probe_run *r = ctx;
+
+	if (str_eq(path, "sysstat.hosts[]")) {
+		r->reports = 0;
+	} else if (str_eq(path, REPORT)) {
+		r->reports++;
+		r->all_reports++;
+		r->t_us = -1;
+	} else if (str_eq(path, REPORT ".disk[]")) {
+		r->device[0] = '\0';
+		memset(r->disk, 0, sizeof(r->disk));
+	} else if (str_eq(path, REPORT ".avg-cpu")) {
+		memset(r->cpu, 0, sizeof(r->cpu));
+	}
+}
+
+static void emit_disk(struct probe_run *r)
+{
+	struct emit_tag tag = {.step = -1, .t_us = r->t_us};
+	struct emit_labels ls = {.n = 0};
+
+	if (r->reports < 2 || !r->device[0] || r->device[0] == ' ')
+		return;
+	emit_label(&ls, "device", span_of(r->device));
+	tag.labels = ls.v;
+	tag.n_labels = ls.n;
+	for (size_t i = 0; i < ARRAY_LEN(disk_keys); i++)
+		if (r->disk[i][0] && !emit_token(&r->out, disk_keys[i].metric, span_of(r->disk[i]),
+						 disk_keys[i].scale, &tag))
+			emit_bad(&r->out, "a member of a disk is no number");
+}
+
+static void emit_cpu(struct probe_run *r)
+{
+	static const char *const metrics[CPU_N] = {NULL, NULL, "cpu_system_pct", "cpu_iowait_pct",
+						   "cpu_steal_pct", "cpu_idle_pct"};
+	struct emit_tag tag = {.step = -1, .t_us = r->t_us};
+	double user, nice;
+
+	if (r->reports < 2)
+		return;
+	for (size_t i = 0; i < CPU_N; i++)
+		if (metrics[i] && r->cpu[i][0] &&
+		    !emit_token(&r->out, metrics[i], span_of(r->cpu[i]), 1, &tag))
+			emit_bad(&r->out, "a member of avg-cpu is no number");
+	if (num_whole(span_of(r->cpu[CPU_USER]), &user) && num_whole(span_of(r->cpu[CPU_NICE]), &nice))
+		emit_value(&r->out, "cpu_user_pct", user + nice, &tag);
+}
+
+static void on_close(void *ctx, const char *path)
+{
+	struct probe_run *r = ctx;
+
+	if (str_eq(path, REPORT ".disk[]"))
+		emit_disk(r);
+	else if (str_eq(path, REPORT ".avg-cpu"))
+		emit_cpu(r);
+}
+
+static int iostat_open(const struct probe_context *c, const struct probe_sink *sink,
+		       struct probe_run **out, struct err *e)
+{
+	static const struct jsonstream_calls calls = {on_leaf, on_open, on_close};
+	struct probe_run *r = xcalloc(1, sizeof(*r));
+
+	(void)e;
+	emit_open(&r->out, c, sink);
+	r->json = jsonstream_new(&calls, r);
+	*out = r;
+	return 0;
+}
+
+static int iostat_feed(struct probe_run *r, const char *bytes, size_t n, struct err *e)
+{
+	(void)e;
+	jsonstream_feed(r->json, bytes, n);
+	return 0;
+}
+
+static enum probe_status judge(struct probe_run *r, struct buf *detail)
+{
+	enum probe_status s;
+
+	if (!r->out.values && !r->out.missing) {
+		if (detail)
+			buf_str(detail, r->all_reports ? "only the report since boot"
+						       : "no report of iostat");
+		return PROBE_ABSENT;
+	}
+	s = emit_status(&r->out, detail);
+	if (s != PROBE_OK)
+		return s;
+	return jsonstream_finish(r->json, detail) == JSONSTREAM_WHOLE ? PROBE_OK : PROBE_PARTIAL;
+}
+
+static enum probe_status iostat_finish(struct probe_run *r, struct buf *detail)
+{
+	enum probe_status s = judge(r, detail);
+
+	jsonstream_free(r->json);
+	emit_close(&r->out);
+	free(r);
+	return s;
+}
+
+static int iostat_sniff(const char *head, size_t n)
+{
+	struct span t = span_trim((struct span){head, n});
+
+	return t.n && t.s[0] == '{' && span_has(t, "\"sysstat\"") ? 95 : 0;
+}
+
+const struct probe probe_iostat_json = {
+	.name = "iostat_json",
+	.summary = "iostat as JSON: throughput, wait and queue of each disk, use of the CPUs",
+	.example = "LC_ALL=C S_TIME_FORMAT=ISO iostat -cdxt -o JSON 1 # stop it with SIGINT",
+	.sniff = iostat_sniff,
+	.open = iostat_open,
+	.feed = iostat_feed,
+	.finish = iostat_finish,
+};

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What NCCL (2.4 to 2.30) and RCCL print under NCCL_DEBUG=INFO:
+ *
+ *   [<time> ]host:pid:tid [dev] NCCL INFO <message>
+ *   [<time> ]host:pid:tid [dev] file:line [(func)] NCCL WARN <message>
+ *
+ * Facts: nccl.version, nccl.env.NAME (a variable that the library read and took: "set by environment
+ * to V"), nccl.env_refused.NAME (a value that it did not take), nccl.network, nccl.nvls, nccl.tuner,
+ * nccl.algo ("AllReduce 268435456 RING SIMPLE", each once), nccl.warn. A variable that no line names
+ * did not reach the library, or does not exist. The rank of a nccl.env fact is that of its process
+ * in its largest communicator (known only at the end, so these facts come last).
+ *
+ * Values, at the end: nccl_transport_channels (label transport: "NET/IB", "P2P/IPC", "SHM", ...),
+ * nccl_gdr_channels, nccl_gdr, nccl_nranks, nccl_nnodes; and as they come nccl_coll_channels,
+ * nccl_nvls_channels, nccl_p2p_channels, nccl_init_s. "collnet channels" repeats the count of coll
+ * (a misprint of NCCL) and is not taken. Transports need NCCL_DEBUG_SUBSYS with INIT or P2P,NET.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+#include "probes/emit.h"
+#include "probes/probe.h"
+
+enum {
+	PROCS_MAX = 16384,     /* processes of the largest job that we expect to read in one file */
+	ENV_PER_PROC_MAX = 128,/* NCCL has some 200 variables */
+	TRANSPORTS_MAX = 64,
+	ALGOS_MAX = 1024,      /* (function, size, algorithm) of one job */
+	WARNS_MAX = 1000,      /* a broken network repeats itself; the first ones say what is wrong */
+	ORIGIN_MAX = 128,      /* "host:pid" */
+	NAME_MAX_BYTES = 96,
+};
+
+struct env {
+	char *name, *value;
+	int64_t line;
+	bool refused;
+};
+
+/* One process, told apart by "host:pid". */
+struct proc {
+	char *origin;
+	int prefix_rank;
+	int64_t nranks; /* of its largest communicator so far, and its rank in it */
+	int rank;
+	struct env *env;
+	size_t n_env, cap_env;
+};
+
+struct transport {
+	char name[NAME_MAX_BYTES];
+	int64_t channels;
+};
+
+struct probe_run {
+	struct input *in;
+	struct emit out;
+	struct proc *procs;
+	size_t n_procs, cap_procs, last; /* last: index of the process of the line before */
+	struct transport transports[TRANSPORTS_MAX];
+	size_t n_transports;
+	struct strv algos, hosts, once; /* what was reported already */
+	int64_t lines, warns, starts, completes, gdr_channels, net_channels, nranks, nnodes;
+	bool gdr_seen, gdr;
+};
+
+/* A line of NCCL, taken apart. */
+struct message {
+	struct span origin; /* "host:pid" */
+	struct span host;
+	struct span text;
+};
+
+static bool ends_at_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* host:pid:tid before "NCCL INFO": the last word of that form before `mark`. */
+static bool read_origin(struct span head, struct message *m)
+{
+	struct span w, rest = head;
+	bool found = false;
+
+	while (span_word(&rest, &w)) {
+		struct span t = w, host, pid, tid;
+		int64_t n;
+
+		if (!span_next(&t, ":", &host) || !span_next(&t, ":", &pid) || !t.s)
+			continue;
+		tid = t;
+		if (!host.n || !num_whole_i64(pid, &n) || !num_whole_i64(tid, &n))
+			continue;
+		m->host = host;
+		m->origin = (struct span){w.s, (size_t)(pid.s + pid.n - w.s)};
+		found = true;
+	}
+	return found;
+}
+
+static struct proc *proc_of(struct probe_run *r, const struct message *m)
+{
+	struct proc *p;
+
+	if (r->n_procs && span_eq(m->origin, r->procs[r->last].origin))
+		return &r->procs[r->last];
+	for (size_t i = 0; i < r->n_procs; i++)
+		if (span_eq(m->origin, r->procs[i].origin)) {
+			r->last = i;
+			return &r->procs[i];
+		}
+	if (r->n_procs == PROCS_MAX || m->origin.n >= ORIGIN_MAX)
+		return NULL;
+	r->procs = xgrow(r->procs, r->n_procs, &r->cap_procs, sizeof(*r->procs));
+	r->last = r->n_procs++;
+	p = &r->procs[r->last];
+	*p = (struct proc){.origin = xstrndup(m->origin.s, m->origin.n), .prefix_rank = r->out.rank,
+			   .rank = -1};
+	return p;
+}
+
+/* True the first time that a text is seen; never for more than max of them. */
+static bool first_time(struct strv *seen, const char *text, size_t max)
+{
+	for (size_t i = 0; i < seen->n; i++)
+		if (str_eq(seen->v[i], text))
+			return false;
+	if (seen->n >= max)
+		return false;
+	strv_add(seen, text);
+	return true;
+}
+
+static void fact_once(struct probe_run *r, const char *key, struct span text)
+{
+	_cleanup_free_ char *both = xasprintf("%s %.*s", key, (int)text.n, text.s);
+
+	if (first_time(&r->once, both, ALGOS_MAX))
+		emit_fact(&r->out, key, text);
+}
+
+static void keep_env(struct probe_run *r, const struct message *m, struct span name,
+		     struct span value, bool refused)
+{
+	struct proc *p = proc_of(r, m);
+
+	if (!p || p->n_env == ENV_PER_PROC_MAX || !name.n || name.n > NAME_MAX_BYTES)
+		return;
+	for (size_t i = 0; i < p->n_env; i++)
+		if (span_eq(name, p->env[i].name) && span_eq(value, p->env[i].value))
+			return;
+	p->env = xgrow(p->env, p->n_env, &p->cap_env, sizeof(*p->env));
+	p->env[p->n_env++] = (struct env){.name = xstrndup(name.s, name.n),
+					  .value = xstrndup(value.s, value.n),
+					  .line = r->out.raw_of->line,
+					  .refused = refused};
+}
+
+static bool is_variable(struct span t)
+{
+	if (t.n < 6 || (memcmp(t.s, "NCCL_", 5) != 0 && memcmp(t.s, "RCCL_", 5) != 0))
+		return false;
+	for (size_t i = 0; i < t.n; i++)
+		if (!(t.s[i] >= 'A' && t.s[i] <= 'Z') && !(t.s[i] >= '0' && t.s[i] <= '9') &&
+		    t.s[i] != '_')
+			return false;
+	return true;
+}
+
+/* "NCCL_X set by environment to V[.]", "NCCL_IB_HCA set to V", "Invalid value S for NCCL_X, ...". */
+static bool env_line(struct probe_run *r, const struct message *m)
+{
+	static const char *const ways[] = {" set by environment to ", " set to "};
+	struct span t = m->text, name, value, rest = t;
+
+	value = span_after(t, "Invalid value ");
+	if (value.s) {
+		struct span at = span_after(value, " for ");
+
+		if (at.s && span_next(&at, ", ", &name) && is_variable(name)) {
+			value.n = (size_t)(name.s - value.s) - strlen(" for ");
+			keep_env(r, m, name, value, true);
+			return true;
+		}
+	}
+	if (!span_word(&rest, &name) || !is_variable(name))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+		if (rest.n < strlen(ways[i]) || memcmp(rest.s, ways[i], strlen(ways[i])) != 0)
+			continue;
+		value = span_trim(span_after(rest, ways[i]));
+		if (value.n && value.s[value.n - 1] == '.')
+			value.n--;
+		keep_env(r, m, name, value, false);
+		return true;
+	}
+	return false;
+}
+
+/* The kind of a transport: its first two parts, so that /read, /CE, device and /GDRDMA fall off. */
+static struct span transport_kind(struct span via)
+{
+	struct span rest = via, a, b;
+
+	if (!span_next(&rest, "/", &a))
+		return via;
+	if (span_eq(a, "SHM") || span_eq(a, "direct shared memory"))
+		return span_of("SHM");
+	if (!rest.s || !span_next(&rest, "/(", &b))
+		return a;
+	return (struct span){a.s, (size_t)(b.s + b.n - a.s)};
+}
+
+static void count_transport(struct probe_run *r, struct span kind)
+{
+	size_t i = 0;
+
+	while (i < r->n_transports && !span_eq(kind, r->transports[i].name))
+		i++;
+	if (i == r->n_transports) {
+		if (i == TRANSPORTS_MAX || !kind.n || kind.n >= NAME_MAX_BYTES)
+			return;
+		memcpy(r->transports[i].name, kind.s, kind.n);
+		r->transports[i].name[kind.n] = '\0';
+		r->n_transports++;
+	}
+	r->transports[i].channels++;
+}
+
+/* "Channel 00/0 : 0[0] -> 1[1] [send] via P2P/CUMEM"; before 2.5 "Ring 00 : ...". */
+static bool channel_line(struct probe_run *r, const struct message *m)
+{
+	struct span via, end, t = m->text;
+
+	if (!str_starts(t.s, "Channel ") && !str_starts(t.s, "Ring ") && !str_starts(t.s, "CollNet "))
+		return false;
+	via = span_after(t, " via ");
+	if (!via.s)
+		return false;
+	/* RCCL adds the communicator. */
+	end = span_after(via, " comm 0x");
+	if (end.s)
+		via.n = (size_t)(end.s - via.s) - strlen(" comm 0x");
+	via = span_trim(via);
+	count_transport(r, transport_kind(via));
+	if (via.n > 3 && memcmp(via.s, "NET", 3) == 0) {
+		r->net_channels++;
+		r->gdr_channels += span_has(via, "/GDRDMA");
+	}
+	return true;
+}
+
+/* The number before a word: "16 nvls channels". */
+static void count_before(struct probe_run *r, struct span t, const char *word, const char *metric)
+{
+	struct span f, w, last = {"", 0};
+
+	while (span_next(&t, ",", &f)) {
+		if (!span_has(f, word))
+			continue;
+		if (span_word(&f, &w))
+			last = w;
+		break;
+	}
+	if (last.n)
+		emit_token(&r->out, metric, last, 1, NULL);
+}
+
+static bool counts_line(struct probe_run *r, const struct message *m)
+{
+	if (!span_has(m->text, " coll channels, "))
+		return false;
+	count_before(r, m->text, " coll channels", "nccl_coll_channels");
+	count_before(r, m->text, " nvls channels", "nccl_nvls_channels");
+	count_before(r, m->text, " p2p channels", "nccl_p2p_channels");
+	return true;
+}
+
+static bool number_after(struct span t, const char *key, double *out)
+{
+	struct span v = span_after(t, key);
+
+	return v.s && num_scan(v, out, NULL) == NUM_FINITE;
+}
+
+/* "... rank 0 nranks 16 cudaDev 0 ... - Init START|COMPLETE" and the timings behind it. */
+static bool init_line(struct probe_run *r, const struct message *m)
+{
+	struct proc *p = proc_of(r, m);
+	struct span t = m->text;
+	double rank, nranks, total;
+
+	if (span_has(t, " nNodes ") && number_after(t, " nNodes ", &total) && total < 1e7 &&
+	    (int64_t)total > r->nnodes)
+		r->nnodes = (int64_t)total;
+	if (!number_after(t, " rank ", &rank) || !number_after(t, " nranks ", &nranks) || rank < 0 ||
+	    rank > 1e7 || nranks < 1 || nranks > 1e7)
+		return false;
+	if (p && (int64_t)nranks > p->nranks) {
+		p->nranks = (int64_t)nranks;
+		p->rank = (int)rank;
+	}
+	if ((int64_t)nranks > r->nranks)
+		r->nranks = (int64_t)nranks;
+	r->starts += span_has(t, "Init START");
+	r->completes += span_has(t, "Init COMPLETE");
+	if (span_has(t, "Init timings") && number_after(t, " total ", &total)) {
+		r->out.rank = (int)rank;
+		emit_value(&r->out, "nccl_init_s", total, NULL);
+	}
+	return true;
+}
+
+/* Numbers of 2.21 to 2.24 are those of NCCL's enums. */
+static struct span algo_name(struct span t, const char *const *names, size_t n)
+{
+	double v;
+
+	if (num_whole(t, &v) && v >= 0 && v < (double)n)
+		return span_of(names[(size_t)v]);
+	return t;
+}
+
+/* "AllReduce: 268435456 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..15}" */
+static bool tuning_line(struct probe_run *r, const struct message *m)
+{
+	static const char *const algos[] = {"TREE", "RING",     "COLLNET_DIRECT", "COLLNET_CHAIN",
+					    "NVLS", "NVLSTREE", "PAT"};
+	static const char *const protos[] = {"LL", "LL128", "SIMPLE"};
+	struct span t = m->text, func = {"", 0}, size = t, bytes, algo, proto, rest;
+	_cleanup_free_ char *text = NULL;
+
+	if (!span_has(t, " Bytes -> Algo "))
+		return false;
+	if (memchr(t.s, ':', t.n)) {
+		span_next(&size, ":", &func);
+		func = span_trim(func);
+	}
+	rest = span_after(t, " Bytes -> Algo ");
+	if (!span_word(&size, &bytes) || !span_word(&rest, &algo))
+		return false;
+	rest = span_after(rest, "proto ");
+	if (!rest.s || !span_word(&rest, &proto))
+		return false;
+	algo = algo_name(algo, algos, ARRAY_LEN(algos));
+	proto = algo_name(proto, protos, ARRAY_LEN(protos));
+	text = xasprintf("%.*s %.*s %.*s %.*s", (int)(func.n ? func.n : 1), func.n ? func.s : "?",
+			 (int)bytes.n, bytes.s, (int)algo.n, algo.s, (int)proto.n, proto.s);
+	if (first_time(&r->algos, text, ALGOS_MAX))
+		emit_fact(&r->out, "nccl.algo", span_of(text));
+	return true;
+}
+
+static bool choice_line(struct probe_run *r, const struct message *m)
+{
+	struct span t = m->text, v;
+	double gdr;
+
+	if ((v = span_after(t, "NCCL version ")).s && v.n && v.s[0] >= '0' && v.s[0] <= '9') {
+		fact_once(r, "nccl.version", span_trim(v));
+	} else if ((v = span_after(t, "Using network ")).s) {
+		fact_once(r, "nccl.network", span_trim(v));
+	} else if (span_has(t, "NVLS multicast support is")) {
+		fact_once(r, "nccl.nvls",
+			  span_of(span_has(t, "not available") ? "not available" : "available"));
+	} else if (span_has(t, "TUNER/Plugin: Using ")) {
+		fact_once(r, "nccl.tuner", span_trim(span_after(t, "TUNER/Plugin: Using ")));
+	} else if (span_has(t, "Connected all rings") && number_after(t, " GDR ", &gdr)) {
+		r->gdr_seen = true;
+		r->gdr = r->gdr || gdr > 0;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void info_line(struct probe_run *r, const struct message *m)
+{
+	_cleanup_free_ char *host = xstrndup(m->host.s, m->host.n);
+
+	if (host && m->host.n)
+		first_time(&r->hosts, host, PROCS_MAX);
+	(void)(tuning_line(r, m) || channel_line(r, m) || env_line(r, m) || counts_line(r, m) ||
+	       init_line(r, m) || choice_line(r, m));
+}
+
+static void warn_line(struct probe_run *r, struct span text)
+{
+	if (r->warns++ < WARNS_MAX)
+		emit_fact(&r->out, "nccl.warn", span_trim(text));
+}
+
+static void on_line(void *ctx, const struct input_line *l)
+{
+	struct probe_run *r = ctx;
+	struct span t = input_span(l), mark = span_after(t, "NCCL ");
+	struct message m = {0};
+	const char *text;
+
+	if (!mark.s)
+		return;
+	emit_begin(&r->out, l);
+	/* "NCCL version 2.28.9+cuda12.9" stands alone. */
+	if (str_starts(mark.s, "version ") && span_has(t, "NCCL version ") &&
+	    !span_has(t, "NCCL INFO")) {
+		m.text = t;
+		r->lines++;
+		choice_line(r, &m);
+		return;
+	}
+	if (!str_starts(mark.s, "INFO ") && !str_starts(mark.s, "WARN "))
+		return;
+	if (!read_origin((struct span){t.s, (size_t)(mark.s - t.s)}, &m))
+		return;
+	if (!l->complete || l->cut) {
+		emit_bad(&r->out, "cut in the middle of a line");
+		return;
+	}
+	r->lines++;
+	for (text = mark.s + strlen("INFO "); ends_at_blank(*text); text++)
+		;
+	m.text = (struct span){text, l->len - (size_t)(text - l->text)};
+	if (mark.s[0] == 'W')
+		warn_line(r, m.text);
+	else
+		info_line(r, &m);
+}
+
+static int nccl_open(const struct probe_context *c, const struct probe_sink *sink,
+		     struct probe_run **out, struct err *e)
+{
+	struct probe_run *r = xcalloc(1, sizeof(*r));
+
+	(void)e;
+	emit_open(&r->out, c, sink);
+	r->in = input_new(on_line, r);
+	*out = r;
+	return 0;
+}
+
+static int nccl_feed(struct probe_run *r, const char *bytes, size_t n, struct err *e)
+{
+	(void)e;
+	input_feed(r->in, bytes, n);
+	return 0;
+}
+
+static void emit_env(struct probe_run *r, const struct proc *p)
+{
+	struct input_line l = {.text = "", .complete = true, .rank = -1, .local_rank = -1, .host = ""};
+
+	for (size_t i = 0; i < p->n_env; i++) {
+		const struct env *v = &p->env[i];
+		_cleanup_free_ char *key =
+			xasprintf("nccl.env%s.%s", v->refused ? "_refused" : "", v->name);
+
+		l.line = v->line;
+		l.rank = p->rank >= 0 ? p->rank : p->prefix_rank;
+		emit_begin(&r->out, &l);
+		emit_fact(&r->out, key, span_of(v->value));
+	}
+}
+
+/* What only the whole log tells. Its values come from no line. */
+static void emit_totals(struct probe_run *r)
+{
+	for (size_t i = 0; i < r->n_procs; i++)
+		emit_env(r, &r->procs[i]);
+	r->out.raw_of = NULL;
+	r->out.raw[0] = '\0';
+	r->out.rank = -1;
+	for (size_t i = 0; i < r->n_transports; i++) {
+		struct emit_labels ls = {.n = 0};
+		struct emit_tag tag = {.step = -1, .t_us = -1};
+
+		emit_label(&ls, "transport", span_of(r->transports[i].name));
+		tag.labels = ls.v;
+		tag.n_labels = ls.n;
+		emit_value(&r->out, "nccl_transport_channels", (double)r->transports[i].channels, &tag);
+	}
+	if (r->net_channels)
+		emit_value(&r->out, "nccl_gdr_channels", (double)r->gdr_channels, NULL);
+	/* "GDR 1" of a ring that stays in its node says nothing. */
+	if (r->net_channels || (r->gdr_seen && r->nnodes > 1))
+		emit_value(&r->out, "nccl_gdr", r->gdr || r->gdr_channels > 0, NULL);
+	if (r->nranks) {
+		emit_value(&r->out, "nccl_nranks", (double)r->nranks, NULL);
+		emit_value(&r->out, "nccl_nnodes",
+			   (double)(r->nnodes ? r->nnodes : (int64_t)r->hosts.n), NULL);
+	}
+}
+
+static enum probe_status judge(const struct probe_run *r, struct buf *detail)
+{
+	enum probe_status s;
+
+	if (!r->lines) {
+		if (detail)
+			buf_str(detail, "no line of NCCL");
+		return PROBE_ABSENT;
+	}
+	s = r->out.bad ? emit_status(&r->out, detail) : PROBE_OK;
+	if (r->starts <= r->completes)
+		return s == PROBE_ABSENT ? PROBE_PARTIAL : s;
+	if (detail)
+		buf_printf(detail, "%s%lld communicators began and did not complete",
+			   detail->len ? "; " : "", (long long)(r->starts - r->completes));
+	return PROBE_PARTIAL;
+}
+
+static void run_free(struct probe_run *r)
+{
+	for (size_t i = 0; i < r->n_procs; i++) {
+		for (size_t k = 0; k < r->procs[i].n_env; k++) {
+			free(r->procs[i].env[k].name);
+			free(r->procs[i].env[k].value);
+		}
+		free(r->procs[i].env);
+		free(r->procs[i].origin);
+	}
+	free(r->procs);
+	strv_free(&r->algos);
+	strv_free(&r->hosts);
+	strv_free(&r->once);
+	input_free(r->in);
+	emit_close(&r->out);
+	free(r);
+}
+
+static enum probe_status nccl_finish(struct probe_run *r, struct buf *detail)
+{
+	enum probe_status s;
+
+	input_finish(r->in);
+	emit_totals(r);
+	s = judge(r, detail);
+	run_free(r);
+	return s;
+}
+
+/* nccl-tests prints NCCL lines between its own: its probe is surer of itself. */
+static int nccl_sniff(const char *head, size_t n)
+{
+	return span_has((struct span){head, n}, " NCCL INFO ") ? 85 : 0;
+}
+
+const struct probe probe_nccl_log = {
+	.name = "nccl_log",
+	.summary = "NCCL_DEBUG=INFO: version, variables taken and refused, transports, algorithms, warnings",
+	.example = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING torchrun train.py",
+	.sniff = nccl_sniff,
+	.open = nccl_open,
+	.feed = nccl_feed,
+	.finish = nccl_finish,
+};

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/unit/probe_check.h"
+
+extern const struct probe probe_nccl_log;
+
+static void test_modern(void **state)
+{
+	struct findings f = findings_fixture(&probe_nccl_log,
+					     "nccl-log-2.28-ib-gdr-nvls-tuning-warn.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_fact(&f, "nccl.version", "2.28.9+cuda12.9");
+	check_fact(&f, "nccl.env.NCCL_SOCKET_IFNAME", "eth0");
+	check_fact(&f, "nccl.env.NCCL_IB_HCA", "mlx5_0,mlx5_1");
+	check_fact(&f, "nccl.env.NCCL_IB_GID_INDEX", "3");
+	check_fact(&f, "nccl.env.NCCL_ALGO", "Ring,NVLS");
+	assert_int_equal(found_nth(&f, "nccl.env.NCCL_ALGO", 0)->rank, 0);
+	assert_int_equal(found_nth(&f, "nccl.env.NCCL_ALGO", 0)->line, 7);
+	check_fact(&f, "nccl.network", "IB");
+	check_fact(&f, "nccl.nvls", "available");
+	check_at(&f, "nccl_nranks", -1, NULL, 16);
+	check_at(&f, "nccl_nnodes", -1, NULL, 2);
+	check_at(&f, "nccl_coll_channels", -1, NULL, 16);
+	check_at(&f, "nccl_nvls_channels", -1, NULL, 16);
+	check_at(&f, "nccl_p2p_channels", -1, NULL, 32);
+	check_at(&f, "nccl_transport_channels", -1, "transport=NET/IB", 2);
+	check_at(&f, "nccl_transport_channels", -1, "transport=P2P/CUMEM", 1);
+	check_at(&f, "nccl_transport_channels", -1, "transport=SHM", 1);
+	check_at(&f, "nccl_transport_channels", -1, "transport=NET/Socket", 1);
+	check_at(&f, "nccl_gdr_channels", -1, NULL, 2);
+	check_at(&f, "nccl_gdr", -1, NULL, 1);
+	check_at(&f, "nccl_init_s", -1, NULL, 3.41);
+	check_fact(&f, "nccl.algo", "AllReduce 268435456 RING SIMPLE");
+	assert_int_equal(found_count(&f, "nccl.warn"), 1);
+	assert_non_null(strstr(found_nth(&f, "nccl.warn", 0)->text, "with status=12"));
+	findings_free(&f);
+}
+
+static void test_blank_lines(void **state)
+{
+	struct findings f = findings_fixture(&probe_nccl_log, "nccl-log-blank-lines-timestamps.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_fact(&f, "nccl.env.NCCL_TOPO_FILE", "/etc/topo.xml");
+	check_fact(&f, "nccl.nvls", "not available");
+	assert_null(found_nth(&f, "nccl_nranks", 0));
+	findings_free(&f);
+}
+
+/* A variable that does not exist leaves no line, and that is what an arm is judged by. */
+static void test_lab(void **state)
+{
+	struct findings f = findings_fixture(&probe_nccl_log, "nccl-h200.log");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_fact(&f, "nccl.version", "2.28.9+cuda13.0");
+	check_fact(&f, "nccl.env.NCCL_BUFFSIZE", "8388608");
+	check_fact(&f, "nccl.env.NCCL_NTHREADS", "256");
+	assert_null(found_nth(&f, "nccl.env.NCCL_THREADS", 0));
+	check_fact(&f, "nccl.network", "Socket");
+	check_at(&f, "nccl_nranks", -1, NULL, 1);
+	check_at(&f, "nccl_nvls_channels", -1, NULL, 0);
+	findings_free(&f);
+	f = findings_fixture(&probe_nccl_log, "nccl-x2.log");
+	check_status(&f, PROBE_OK);
+	check_at(&f, "nccl_nranks", -1, NULL, 2);
+	check_at(&f, "nccl_nnodes", -1, NULL, 1);
+	check_at(&f, "nccl_coll_channels", -1, NULL, 8);
+	check_at(&f, "nccl_transport_channels", -1, "transport=P2P/CUMEM", 16);
+	assert_int_equal(found_count(&f, "nccl.env.NCCL_MAX_CTAS"), 2);
+	assert_int_equal(found_nth(&f, "nccl.env.NCCL_MAX_CTAS", 0)->rank, 0);
+	assert_int_equal(found_nth(&f, "nccl.env.NCCL_MAX_CTAS", 1)->rank, 1);
+	assert_int_equal(found_count(&f, "nccl.env.NCCL_BUFFSIZE"), 2);
+	assert_int_equal(found_count(&f, "nccl.env.NCCL_NVLS_ENABLE"), 2);
+	assert_null(found_nth(&f, "nccl.env.NCCL_NCHANNELS", 0));
+	assert_null(found_nth(&f, "nccl.env.NCCL_P2P_LEVEL", 0));
+	assert_null(found_nth(&f, "nccl_gdr", 0));
+	assert_true(found_count(&f, "nccl.algo") >= 20);
+	findings_free(&f);
+}
+
+static void test_odd_lines(void **state)
+{
+	struct findings f = findings_text(
+		&probe_nccl_log,
+		"3: h.a-b:7:8 [0] NCCL INFO Invalid value 9999 for NCCL_NTHREADS, using default 512.\n"
+		"3: h.a-b:7:8 [0] NCCL INFO NCCL_NTHREADS set by environment to 64.\n"
+		"3: h.a-b:7:8 [0] NCCL INFO NCCL_NTHREADS set by environment to 64.\n"
+		"3: h.a-b:7:8 [0] NCCL INFO P2P Chunksize set to 524288\n"
+		"3: h.a-b:7:8 [0] NCCL INFO Channel 0 : 0[1] -> 1[2] via NET/AWS Libfabric/0(1)/GDRDMA/Shared comm 0x5 nRanks 16\n"
+		"3: h.a-b:7:8 [0] NCCL INFO Channel 0 : 0[1] -> 1[2] via direct shared memory\n"
+		"3: h.a-b:7:8 [0] NCCL INFO CollNet 00/0 : 1 [send] via COLLNET/SHARP/0/GDRDMA\n"
+		"3: h.a-b:7:8 [0] NCCL INFO 4096 Bytes -> Algo 4 proto 2 time 12.5\n"
+		"3: h.a-b:7:8 [0] NCCL INFO x rank 3 nranks 16 cudaDev 0 - Init START\n"
+		"h.a-b:7:8 NCCL CALL ncclGroupStart()\n"
+		"we use NCCL INFO here\n"
+		"h.a-b:7:8 [0] NCCL INFO NCCL_ALGO set by environment to Ri");
+
+	(void)state;
+	check_status(&f, PROBE_PARTIAL);
+	check_fact(&f, "nccl.env_refused.NCCL_NTHREADS", "9999");
+	check_fact(&f, "nccl.env.NCCL_NTHREADS", "64");
+	assert_int_equal(found_count(&f, "nccl.env.NCCL_NTHREADS"), 1);
+	assert_int_equal(found_nth(&f, "nccl.env.NCCL_NTHREADS", 0)->rank, 3);
+	assert_null(found_nth(&f, "nccl.env.NCCL_ALGO", 0));
+	check_at(&f, "nccl_transport_channels", -1, "transport=NET/AWS Libfabric", 1);
+	check_at(&f, "nccl_transport_channels", -1, "transport=SHM", 1);
+	check_at(&f, "nccl_transport_channels", -1, "transport=COLLNET/SHARP", 1);
+	check_at(&f, "nccl_gdr_channels", -1, NULL, 1);
+	check_fact(&f, "nccl.algo", "? 4096 NVLS SIMPLE");
+	assert_non_null(strstr(f.detail.data, "did not complete"));
+	findings_free(&f);
+	f = findings_text(&probe_nccl_log, "no such line\n");
+	check_status(&f, PROBE_ABSENT);
+	assert_int_equal(f.n, 0);
+	findings_free(&f);
+}
+
+static void test_samples(void **state)
+{
+	struct findings f;
+
+	(void)state;
+	if (findings_sample(&probe_nccl_log, "nccl-log/nccl-2.10.3-a100-4node-hfi1-no-gdr.txt", &f)) {
+		check_fact(&f, "nccl.version", "2.10.3+cuda11.3");
+		check_at(&f, "nccl_nranks", -1, NULL, 32);
+		check_at(&f, "nccl_nnodes", -1, NULL, 4);
+		check_at(&f, "nccl_transport_channels", -1, "transport=NET/IB", 40);
+		check_at(&f, "nccl_transport_channels", -1, "transport=P2P/IPC", 112);
+		check_at(&f, "nccl_gdr", -1, NULL, 0);
+		check_at(&f, "nccl_coll_channels", -1, NULL, 2);
+		check_fact(&f, "nccl.network", "IB");
+		findings_free(&f);
+	}
+	if (findings_sample(&probe_nccl_log, "nccl-log/nccl-2.7.8-v100-1node-p2p-ipc.txt", &f)) {
+		check_fact(&f, "nccl.version", "2.7.8+cuda10.2");
+		check_at(&f, "nccl_nranks", -1, NULL, 4);
+		check_at(&f, "nccl_transport_channels", -1, "transport=P2P/IPC", 100);
+		check_at(&f, "nccl_coll_channels", -1, NULL, 12);
+		check_at(&f, "nccl_p2p_channels", -1, NULL, 16);
+		findings_free(&f);
+	}
+	if (findings_sample(&probe_nccl_log, "nccl-log/nccl-2.30-docs-examples.rst", &f)) {
+		check_at(&f, "nccl_init_s", -1, NULL, 0.37);
+		check_fact(&f, "nccl.version", "2.30.3+cuda13.0");
+		check_fact(&f, "nccl.env.NCCL_SHM_DISABLE", "1");
+		assert_non_null(found_nth(&f, "nccl.warn", 0));
+		assert_non_null(found_nth(&f, "nccl.algo", 0));
+		findings_free(&f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_modern), cmocka_unit_test(test_blank_lines),
+		cmocka_unit_test(test_lab),    cmocka_unit_test(test_odd_lines),
+		cmocka_unit_test(test_samples),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
