@@ -272,7 +272,7 @@ CREATE TABLE verdict(
 	final_look INTEGER NOT NULL CHECK (typeof(final_look) = 'integer' AND final_look IN (0, 1)),
 	outcome TEXT NOT NULL CHECK (outcome IN
 		('invalid', 'rejected: guard', 'accepted', 'equivalent', 'rejected: no useful gain',
-		 'rejected: worse', 'inconclusive', 'continue')),
+		'rejected: worse', 'inconclusive', 'continue')),
 	reason TEXT CHECK (typeof(reason) IN ('text', 'null')),
 	est REAL CHECK (typeof(est) IN ('real', 'null')),
 	lo REAL CHECK (typeof(lo) IN ('real', 'null')),
@@ -412,9 +412,11 @@ WHERE h.state = 'tested';
 
 CREATE VIEW v_hypothesis AS
 SELECT h.campaign, h.id AS hypothesis, h.round, h.rank, h.knob, h.from_value, h.value, h.class,
-	h.bottleneck, h.gain AS predicted_gain, h.ceiling, h.state, h.reason, x.outcome, x.est, x.lo, x.hi,
+	h.bottleneck, h.gain AS predicted_gain, h.ceiling, h.state, h.reason, v.outcome, v.est, v.lo, v.hi,
 	h.evidence
-FROM hypothesis h LEFT JOIN v_experiment x ON x.hypothesis = h.id;
+FROM hypothesis h
+LEFT JOIN verdict v ON h.state = 'tested'
+	AND v.id = (SELECT max(w.id) FROM verdict w WHERE w.hypothesis = h.id);
 
 -- Trials that are not ok, and attempts that gave nothing (slot and arm NULL).
 CREATE VIEW v_fault AS
