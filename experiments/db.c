@@ -531,7 +531,9 @@ static int open_reader(struct db *db, struct err *e)
 	int version = 0, sql;
 	int rc = open_handle(db, db->path, SQLITE_OPEN_READONLY, e);
 
-	if (rc == 0 && (rc = db_version(db, &version, e)) < 0) {
+	if (rc == 0)
+		rc = db_version(db, &version, e);
+	if (rc < 0) {
 		sql = sqlite3_errcode(db->h) & 0xff;
 		if (sql == SQLITE_CANTOPEN || sql == SQLITE_READONLY)
 			rc = open_immutable(db, rc, e);
