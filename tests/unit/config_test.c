@@ -5,18 +5,31 @@
 
 /* A recipe on the stack: knobs with texts that nobody frees. */
 static struct knob knobs[] = {
-	{.name = (char *)"workers", .how = HOW_ARG, .target = (char *)"--num-workers",
-	 .default_value = (char *)"0", .at = {.file = (char *)"c.lua", .line = 7}},
+	{.name = (char *)"workers",
+	 .how = HOW_ARG,
+	 .target = (char *)"--num-workers",
+	 .default_value = (char *)"0",
+	 .at = {.file = (char *)"c.lua", .line = 7}},
 	{.name = (char *)"joined", .how = HOW_ARG, .target = (char *)"--opt="},
-	{.name = (char *)"pin", .how = HOW_ARG, .target = (char *)"--pin-memory", .flag = true,
+	{.name = (char *)"pin",
+	 .how = HOW_ARG,
+	 .target = (char *)"--pin-memory",
+	 .flag = true,
 	 .default_value = (char *)"false"},
 	{.name = (char *)"threads", .how = HOW_ENV, .target = (char *)"OMP_NUM_THREADS"},
-	{.name = (char *)"buffsize", .how = HOW_ENV, .target = (char *)"NCCL_BUFFSIZE",
+	{.name = (char *)"buffsize",
+	 .how = HOW_ENV,
+	 .target = (char *)"NCCL_BUFFSIZE",
 	 .default_value = (char *)"4194304"},
-	{.name = (char *)"split", .how = HOW_ENV, .target = (char *)"ALLOC_CONF",
+	{.name = (char *)"split",
+	 .how = HOW_ENV,
+	 .target = (char *)"ALLOC_CONF",
 	 .subkey = (char *)"max_split_size_mb"},
-	{.name = (char *)"segments", .how = HOW_ENV, .target = (char *)"ALLOC_CONF",
-	 .subkey = (char *)"expandable_segments", .default_value = (char *)"False"},
+	{.name = (char *)"segments",
+	 .how = HOW_ENV,
+	 .target = (char *)"ALLOC_CONF",
+	 .subkey = (char *)"expandable_segments",
+	 .default_value = (char *)"False"},
 	{.name = (char *)"bad_name", .how = HOW_ENV, .target = (char *)"A=B"},
 };
 
@@ -93,7 +106,8 @@ static char *env_text(const struct config *c)
 
 	for (size_t i = 0; i < c->env.n; i++)
 		buf_printf(&b, "%s%s%s%s", i > 0 ? " " : "", c->env.v[i].key,
-			   c->env.v[i].value ? "=" : "", c->env.v[i].value ? c->env.v[i].value : "");
+			   c->env.v[i].value ? "=" : "",
+			   c->env.v[i].value ? c->env.v[i].value : "");
 	return buf_take(&b);
 }
 
@@ -108,16 +122,20 @@ static void settings_become_command_and_environment(void **state)
 		{"t.py --num-workers 0", "", "", "t.py --num-workers 0", "", "default"},
 		/* an argument: appended, replaced in both forms, every occurrence, never argv[0] */
 		{"t.py", "", "workers=4", "t.py --num-workers 4", "", "workers=4"},
-		{"t.py --num-workers 2 -x", "", "workers=4", "t.py --num-workers 4 -x", "", "workers=4"},
-		{"t.py --num-workers=2 -x", "", "workers=4", "t.py --num-workers=4 -x", "", "workers=4"},
+		{"t.py --num-workers 2 -x", "", "workers=4", "t.py --num-workers 4 -x", "",
+		 "workers=4"},
+		{"t.py --num-workers=2 -x", "", "workers=4", "t.py --num-workers=4 -x", "",
+		 "workers=4"},
 		{"t.py --num-workers 2 --num-workers=3", "", "workers=4",
 		 "t.py --num-workers 4 --num-workers=4", "", "workers=4"},
-		{"t.py --num-workers-max 2", "", "workers=4", "t.py --num-workers-max 2 --num-workers 4",
-		 "", "workers=4"},
+		{"t.py --num-workers-max 2", "", "workers=4",
+		 "t.py --num-workers-max 2 --num-workers 4", "", "workers=4"},
 		{"t.py --num-workers --num-workers", "", "workers=4", "t.py --num-workers 4", "",
 		 "workers=4"},
-		{"--num-workers 2", "", "workers=4", "--num-workers 2 --num-workers 4", "", "workers=4"},
-		/* a last argument without its value cannot hold one: the value is put after a new one */
+		{"--num-workers 2", "", "workers=4", "--num-workers 2 --num-workers 4", "",
+		 "workers=4"},
+		/* a last argument without its value cannot hold one: the value is put after a new
+		   one */
 		{"t.py --num-workers", "", "workers=4", "t.py --num-workers --num-workers 4", "",
 		 "workers=4"},
 		/* a target that ends in '=' is one token */
@@ -151,7 +169,8 @@ static void settings_become_command_and_environment(void **state)
 		{"t.py", "ALLOC_CONF=a:[1:2,max_split_size_mb:9],b:2", "split=64", "t.py",
 		 "ALLOC_CONF=a:[1:2,max_split_size_mb:9],b:2,max_split_size_mb:64", "split=64"},
 		{"t.py", "", "split=64 segments=True", "t.py",
-		 "ALLOC_CONF=expandable_segments:True,max_split_size_mb:64", "segments=True, split=64"},
+		 "ALLOC_CONF=expandable_segments:True,max_split_size_mb:64",
+		 "segments=True, split=64"},
 		{"t.py", "ALLOC_CONF=expandable_segments:True", "segments=False", "t.py",
 		 "ALLOC_CONF=expandable_segments:False", "segments=False"},
 		{"t.py", "ALLOC_CONF=b:1", "segments=False", "t.py", "ALLOC_CONF=b:1", "default"},

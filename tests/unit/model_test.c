@@ -7,25 +7,25 @@
 
 /* Each word comes back as its value, the values are those of the words of DESIGN 1 in order, and a
  * word in between or beyond is refused. */
-#define CHECK_WORDS(type, ...)                                                                \
-	static void type##_words_round_trip(void **state)                                     \
-	{                                                                                     \
-		static const char *const words[] = {__VA_ARGS__};                             \
-		enum type v;                                                                  \
-                                                                                              \
-		(void)state;                                                                  \
-		for (size_t i = 0; i < ARRAY_LEN(words); i++) {                               \
-			assert_string_equal(type##_name((enum type)i), words[i]);             \
-			v = (enum type)(ARRAY_LEN(words) - 1 - i);                            \
-			assert_true(type##_parse(words[i], &v));                              \
-			assert_int_equal(v, i);                                               \
-		}                                                                             \
-		v = (enum type)0;                                                             \
-		assert_string_equal(type##_name((enum type)ARRAY_LEN(words)), "?");           \
-		assert_false(type##_parse("?", &v));                                          \
-		assert_false(type##_parse("", &v));                                           \
-		assert_false(type##_parse(NULL, &v));                                         \
-		assert_int_equal(v, 0);                                                       \
+#define CHECK_WORDS(type, ...)                                                      \
+	static void type##_words_round_trip(void **state)                           \
+	{                                                                           \
+		static const char *const words[] = {__VA_ARGS__};                   \
+		enum type v;                                                        \
+                                                                                    \
+		(void)state;                                                        \
+		for (size_t i = 0; i < ARRAY_LEN(words); i++) {                     \
+			assert_string_equal(type##_name((enum type)i), words[i]);   \
+			v = (enum type)(ARRAY_LEN(words) - 1 - i);                  \
+			assert_true(type##_parse(words[i], &v));                    \
+			assert_int_equal(v, i);                                     \
+		}                                                                   \
+		v = (enum type)0;                                                   \
+		assert_string_equal(type##_name((enum type)ARRAY_LEN(words)), "?"); \
+		assert_false(type##_parse("?", &v));                                \
+		assert_false(type##_parse("", &v));                                 \
+		assert_false(type##_parse(NULL, &v));                               \
+		assert_int_equal(v, 0);                                             \
 	}
 
 CHECK_WORDS(better, "up", "down", "none")
@@ -114,15 +114,41 @@ static void recipe_free_frees_all(void **state)
 	struct recipe *r = xcalloc(1, sizeof *r);
 	struct knob *k = xcalloc(1, sizeof *k);
 	char **texts[] = {
-		&r->name, &r->question, &r->objective, &r->objective_stat, &r->scheduler, &r->hash,
-		&r->workload.name, &r->workload.workdir, &r->workload.step_pattern,
-		&r->workload.probe, &r->workload.pattern, &r->resources.partition,
-		&r->resources.account, &r->resources.qos, &r->resources.reservation,
-		&r->resources.constraint, &r->resources.nodelist, &r->resources.exclude,
-		&r->resources.launcher, &k->name, &k->summary, &k->target, &k->subkey,
-		&k->default_value, &k->proof.log_pattern, &k->proof.fact, &k->proof.maps,
-		&k->proof.metric, &k->proof.metric_expect, &k->requires_knob, &k->expect, &k->lint,
-		&k->risk, &k->notes, &k->at.file,
+		&r->name,
+		&r->question,
+		&r->objective,
+		&r->objective_stat,
+		&r->scheduler,
+		&r->hash,
+		&r->workload.name,
+		&r->workload.workdir,
+		&r->workload.step_pattern,
+		&r->workload.probe,
+		&r->workload.pattern,
+		&r->resources.partition,
+		&r->resources.account,
+		&r->resources.qos,
+		&r->resources.reservation,
+		&r->resources.constraint,
+		&r->resources.nodelist,
+		&r->resources.exclude,
+		&r->resources.launcher,
+		&k->name,
+		&k->summary,
+		&k->target,
+		&k->subkey,
+		&k->default_value,
+		&k->proof.log_pattern,
+		&k->proof.fact,
+		&k->proof.maps,
+		&k->proof.metric,
+		&k->proof.metric_expect,
+		&k->requires_knob,
+		&k->expect,
+		&k->lint,
+		&k->risk,
+		&k->notes,
+		&k->at.file,
 	};
 
 	(void)state;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The schema itself: kept as a fixture, typed in every column, fit for SQLite 3.26, and with an index
- * for every statement of the query files. */
+/* The schema itself: kept as a fixture, typed in every column, fit for SQLite 3.26, and with an
+ * index for every statement of the query files. */
 #include "tests/unit/store.h"
 
 #include <ctype.h>
 #include <glob.h>
 
 #define FIXTURE "tests/fixtures/db/schema-%d.sql"
-#define SCHEMA "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+#define SCHEMA  "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
 
 static const char *const *const sql_tables[] = {
 	query_sql_campaign, query_sql_lease,   query_sql_config, query_sql_hypothesis,
@@ -123,37 +123,46 @@ static void every_released_schema_opens(void **state)
  * A word that stands in a schema makes the whole file unreadable there, with "malformed database
  * schema". */
 static const char *const too_new[] = {
-	"STRICT",             /* 3.37 */
-	"RETURNING",          /* 3.35 */
-	"GENERATED",          /* 3.31 */
-	"MATERIALIZED",       /* 3.35 */
-	"UPDATE FROM",        /* 3.33 */
-	"DROP COLUMN",        /* 3.35 */
-	"VACUUM INTO",        /* 3.27 */
-	"NULLS FIRST",        /* 3.30 */
+	"STRICT",       /* 3.37 */
+	"RETURNING",    /* 3.35 */
+	"GENERATED",    /* 3.31 */
+	"MATERIALIZED", /* 3.35 */
+	"UPDATE FROM",  /* 3.33 */
+	"DROP COLUMN",  /* 3.35 */
+	"VACUUM INTO",  /* 3.27 */
+	"NULLS FIRST",  /* 3.30 */
 	"NULLS LAST",
-	"FILTER (",           /* 3.30 for aggregates */
-	"IS DISTINCT",        /* 3.39 */
+	"FILTER (",    /* 3.30 for aggregates */
+	"IS DISTINCT", /* 3.39 */
 	"IS NOT DISTINCT",
-	"RIGHT JOIN",         /* 3.39 */
+	"RIGHT JOIN", /* 3.39 */
 	"FULL JOIN",
 	"FULL OUTER",
-	"->",                 /* 3.38 */
-	"JSON",               /* an option of the build before 3.38 */
-	"IIF(",               /* 3.32 */
-	"UNIXEPOCH(",         /* 3.38 */
-	"FORMAT(",            /* 3.38 */
-	"CONCAT(",            /* 3.44 */
-	"STRING_AGG(",        /* 3.44 */
-	"SIGN(",              /* 3.35, with all the mathematics */
-	"SQRT(", "POW(", "POWER(", "EXP(", "LN(", "LOG(", "LOG10(", "LOG2(", "CEIL(", "FLOOR(",
-	"EXCLUDE ",           /* 3.28, windows */
+	"->",          /* 3.38 */
+	"JSON",        /* an option of the build before 3.38 */
+	"IIF(",        /* 3.32 */
+	"UNIXEPOCH(",  /* 3.38 */
+	"FORMAT(",     /* 3.38 */
+	"CONCAT(",     /* 3.44 */
+	"STRING_AGG(", /* 3.44 */
+	"SIGN(",       /* 3.35, with all the mathematics */
+	"SQRT(",
+	"POW(",
+	"POWER(",
+	"EXP(",
+	"LN(",
+	"LOG(",
+	"LOG10(",
+	"LOG2(",
+	"CEIL(",
+	"FLOOR(",
+	"EXCLUDE ", /* 3.28, windows */
 	"GROUPS ",
-	"TABLE_LIST",         /* 3.37, a pragma */
+	"TABLE_LIST", /* 3.37, a pragma */
 };
 
-/* Upper case, one blank for each run of them, without comments, the words in quotes, and the "_json"
- * of our own column names. */
+/* Upper case, one blank for each run of them, without comments, the words in quotes, and the
+ * "_json" of our own column names. */
 static char *plain(const char *sql)
 {
 	struct buf b = {0};
@@ -193,7 +202,8 @@ static void check_old_enough(const char *sql)
 
 		while ((at = strstr(at, too_new[i]))) {
 			if (word_starts(text, at))
-				fail_msg("SQLite 3.26 does not know \"%s\" in: %s", too_new[i], sql);
+				fail_msg("SQLite 3.26 does not know \"%s\" in: %s", too_new[i],
+					 sql);
 			at++;
 		}
 	}
@@ -343,12 +353,20 @@ static struct db *full_store(void)
 	struct store st = store_new(":memory:");
 	struct source_row source = {TEXT("campaign"), TEXT("/c.lua"), TEXT("return {}"), TEXT("0")};
 	struct finding_row finding = {.round = 1, .bottleneck = TEXT("storage"), .share = 0.1};
-	struct verdict_row v = {.stage = st.stage, .hypothesis = st.hypothesis, .final_look = true,
-				.outcome = TEXT("accepted"), .at_us = 1};
-	struct fix_row fix = {.campaign = st.campaign, .config = st.config[1], .stage = st.stage,
+	struct verdict_row v = {.stage = st.stage,
+				.hypothesis = st.hypothesis,
+				.final_look = true,
+				.outcome = TEXT("accepted"),
+				.at_us = 1};
+	struct fix_row fix = {.campaign = st.campaign,
+			      .config = st.config[1],
+			      .stage = st.stage,
 			      .state = TEXT("validated")};
-	struct campaign_row c = {.name = TEXT("b"), .recipe_path = TEXT("p"), .recipe_hash = TEXT("h"),
-				 .scheduler = TEXT("local"), .alpha = 0.05};
+	struct campaign_row c = {.name = TEXT("b"),
+				 .recipe_path = TEXT("p"),
+				 .recipe_hash = TEXT("h"),
+				 .scheduler = TEXT("local"),
+				 .alpha = 0.05};
 	struct lease lease = {.host = "h", .pid = 1, .heartbeat_us = 1};
 	struct err e = {0};
 	int64_t id;
@@ -360,19 +378,20 @@ static struct db *full_store(void)
 	assert_ok(query_verdict_add(st.db, st.campaign, &v, &id, &e));
 	assert_ok(query_fix_put(st.db, &fix, &id, &e));
 	assert_ok(query_event_add(st.db, st.campaign, 1, "resumed", "", &e));
-	assert_int_equal(store_exec(st.db,
-				    "INSERT INTO series SELECT 1, f.id, f.config, d.id, 'mean', '{}', 1, "
-				    "NULL FROM fix f, metric_def d;"
-				    "INSERT INTO point VALUES (1, '2026-11-29', 3, 1.5, NULL, 1);"
-				    "INSERT INTO change VALUES (1, 1, '2026-11-29', 0.1, NULL, 1)"),
-			 SQLITE_OK);
+	assert_int_equal(
+		store_exec(st.db,
+			   "INSERT INTO series SELECT 1, f.id, f.config, d.id, 'mean', '{}', 1, "
+			   "NULL FROM fix f, metric_def d;"
+			   "INSERT INTO point VALUES (1, '2026-11-29', 3, 1.5, NULL, 1);"
+			   "INSERT INTO change VALUES (1, 1, '2026-11-29', 0.1, NULL, 1)"),
+		SQLITE_OK);
 	return st.db;
 }
 
 static void refuse_update(struct db *db, const struct column *c, const char *value)
 {
-	_cleanup_free_ char *sql =
-		xasprintf("UPDATE \"%s\" SET \"%s\" = %s", c->table, c->name, value);
+	_cleanup_free_ char *sql = xasprintf("UPDATE \"%s\" SET \"%s\" = %s", c->table, c->name,
+					     value);
 	_cleanup_free_ char *rows = xasprintf("SELECT count(*) FROM \"%s\"", c->table);
 
 	if (store_count(db, rows) == 0)
@@ -381,7 +400,8 @@ static void refuse_update(struct db *db, const struct column *c, const char *val
 		fail_msg("not refused as it should be: %s: %s", sql, sqlite3_errmsg(db_handle(db)));
 }
 
-/* An INTEGER PRIMARY KEY is typed by itself; every other column refuses a BLOB, and numbers a text. */
+/* An INTEGER PRIMARY KEY is typed by itself; every other column refuses a BLOB, and numbers a text.
+ */
 static void every_column_is_typed(void **state)
 {
 	struct db *db = full_store();
@@ -405,10 +425,10 @@ static void every_column_is_typed(void **state)
 
 /* -- words ----------------------------------------------------------------------------------- */
 
-#define WORDS_OF(type)                                           \
-	static const char *words_of_##type(int i)                \
-	{                                                        \
-		return type##_name((enum type)i);                \
+#define WORDS_OF(type)                            \
+	static const char *words_of_##type(int i) \
+	{                                         \
+		return type##_name((enum type)i); \
 	}
 WORDS_OF(better)
 WORDS_OF(knob_class)
@@ -453,7 +473,8 @@ static void words_of_the_model_are_the_checks(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		_cleanup_free_ char *query = xasprintf(
-			"SELECT replace(replace(replace(sql, char(10), ' '), char(9), ''), 'IN  (', 'IN (')"
+			"SELECT replace(replace(replace(sql, char(10), ' '), char(9), ''), 'IN  "
+			"(', 'IN (')"
 			" FROM sqlite_master WHERE type = 'table' AND name = '%s'",
 			rows[i].table);
 		_cleanup_free_ char *sql = store_text(db, query);
@@ -474,9 +495,12 @@ static void words_of_the_model_are_the_checks(void **state)
 /* Scans that are meant: all campaigns; sqlite_sequence has three rows; the others are no tables. */
 static bool scan_is_meant(const char *detail)
 {
-	static const char *const meant[] = {"SCAN campaign", "SCAN sqlite_sequence", "SCAN CONSTANT ROW",
-					    "SCAN v_fault", "SCAN (subquery"};
+	static const char *const meant[] = {"campaign", "sqlite_sequence", "CONSTANT ROW",
+					    "v_fault", "(subquery"};
 
+	detail += strlen("SCAN ");
+	if (str_starts(detail, "TABLE ")) /* until 3.36 */
+		detail += strlen("TABLE ");
 	for (size_t i = 0; i < ARRAY_LEN(meant); i++) {
 		if (str_starts(detail, meant[i]))
 			return true;
@@ -488,7 +512,7 @@ static void check_plan_row(sqlite3_stmt *s, void *ctx)
 {
 	const char *detail = text_of(s, 3);
 
-	if (strstr(detail, "AUTOMATIC") || (str_starts(detail, "SCAN") && !scan_is_meant(detail)))
+	if (strstr(detail, "AUTOMATIC") || (str_starts(detail, "SCAN ") && !scan_is_meant(detail)))
 		fail_msg("%s: %s", (const char *)ctx, detail);
 }
 

@@ -90,8 +90,11 @@ static inline int64_t store_stage(struct store *st, enum stage_kind kind, int se
 {
 	struct arm_row arms[2] = {
 		{.index = 0, .config = st->config[0], .label = TEXT("default")},
-		{.index = 1, .role = ROLE_TREATMENT, .config = st->config[1],
-		 .hypothesis = hypothesis, .label = TEXT("x=1")},
+		{.index = 1,
+		 .role = ROLE_TREATMENT,
+		 .config = st->config[1],
+		 .hypothesis = hypothesis,
+		 .label = TEXT("x=1")},
 	};
 	struct stage_row s = {
 		.campaign = st->campaign,
@@ -122,7 +125,8 @@ static inline int64_t store_block(struct store *st, int64_t stage, const int64_t
 
 	slots[0] = (struct slot){.arm = arm[0], .kind = SLOT_WARMUP};
 	for (int i = 0; i < pairs * 2; i++)
-		slots[i + 1] = (struct slot){.arm = arm[i % 2], .repeat = i / 2, .kind = SLOT_TIMED};
+		slots[i + 1] = (struct slot){
+			.arm = arm[i % 2], .repeat = i / 2, .kind = SLOT_TIMED};
 	assert_ok(query_block_add(st->db, stage, index, slots, (size_t)pairs * 2 + 1, &id, &e));
 	return id;
 }
