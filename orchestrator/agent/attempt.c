@@ -11,7 +11,7 @@
 #include "orchestrator/agent/record.h"
 #include "orchestrator/agent/trial.h"
 #include "orchestrator/agent/trialenv.h"
-#include "orchestrator/agent/window.h"
+#include "orchestrator/agent/stepcount.h"
 #include "orchestrator/base/clock.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/log.h"
@@ -30,7 +30,7 @@ struct attempt {
 	struct kvs secrets;
 	char host[HOST_MAX], boot_id[37];
 	struct strv nodes;
-	struct window *window;
+	struct stepcount *steps;
 	struct guard *guard;
 	char (*xxh)[33];
 	size_t n_done;
@@ -84,7 +84,7 @@ static void find_place(struct attempt *a)
 static void attempt_free(struct attempt *a)
 {
 	guard_stop(a->guard);
-	window_free(a->window);
+	stepcount_free(a->steps);
 	kvs_free(&a->secrets);
 	strv_free(&a->nodes);
 	block_free(a->block);
@@ -103,7 +103,7 @@ static int prepare(struct attempt *a, const char *dir, struct err *e)
 	path = fs_join(a->dir, "block.json");
 	rc = block_read(path, &a->block, e);
 	if (!rc)
-		rc = window_new(&a->block->window, &a->window, e);
+		rc = stepcount_new(&a->block->window, &a->steps, e);
 	if (!rc)
 		rc = trialenv_secrets(a->block, &a->secrets, e);
 	if (rc)
@@ -131,7 +131,7 @@ static bool must_stop(struct attempt *a, struct signals *signals)
 static void run_slots(struct attempt *a, struct signals *signals)
 {
 	struct trial_context c = {.dir = a->dir, .block = a->block, .secrets = &a->secrets, .host = a->host,
-				  .boot_id = a->boot_id, .nodes = &a->nodes, .window = a->window,
+				  .boot_id = a->boot_id, .nodes = &a->nodes, .steps = a->steps,
 				  .guard = a->guard, .signals = signals};
 	struct trial_outcome o;
 	struct err e = {0};

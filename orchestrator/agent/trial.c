@@ -141,7 +141,7 @@ static int prepare(struct run *t, struct err *e)
 	if (!rc)
 		rc = capture_open(t->dir, t->c->block->limits.log_bytes,
 				  t->c->block->window.source == WINDOW_OUT && *t->c->block->window.pattern
-					  ? window_line : NULL, t->c->window, &t->capture, e);
+					  ? stepcount_line : NULL, t->c->steps, &t->capture, e);
 	if (!rc) {
 		watch_metrics(t);
 		shm_before(SHM_DIR, &t->shm);
@@ -191,7 +191,7 @@ static int start(struct run *t, struct err *e)
 	s.fd_out = s.fd_err = fd[1];
 	t->r.start_us = utc_us();
 	t->start_mono = mono_us();
-	window_reset(t->c->window, t->r.start_us);
+	stepcount_reset(t->c->steps, t->r.start_us);
 	rc = proc_spawn(&s, &t->leader, e);
 	close(fd[1]);
 	t->out_fd = fd[0];
@@ -226,7 +226,7 @@ static void evidence_turn(struct run *t)
 
 	if (t->evidence_final || t->phase != PHASE_RUN)
 		return;
-	if (window_measuring(t->c->window)) {
+	if (stepcount_measuring(t->c->steps)) {
 		t->evidence_final = true;
 		look_at_ranks(t, false);
 	} else if (age >= t->evidence_at) {
@@ -266,7 +266,7 @@ static bool read_output(struct run *t)
 		}
 		if (capture_put(t->capture, chunk, (size_t)n, utc_us(), &e))
 			own_trouble(t, e.text);
-		if (window_full(t->c->window) && t->phase == PHASE_RUN)
+		if (stepcount_full(t->c->steps) && t->phase == PHASE_RUN)
 			return false; /* the window ends now, not after the rest of the burst */
 	}
 	return t->out_fd >= 0;
@@ -279,7 +279,7 @@ static void read_metrics(struct run *t)
 	if (t->notify_fd >= 0)
 		while (read(t->notify_fd, events, sizeof events) > 0)
 			;
-	window_poll_metrics(t->c->window, t->metrics, utc_us());
+	stepcount_poll_metrics(t->c->steps, t->metrics, utc_us());
 	t->metrics_at = mono_us() + (t->notify_fd >= 0 ? METRICS_SAFETY_US : METRICS_POLL_US);
 }
 
@@ -407,7 +407,7 @@ static void check_limits(struct run *t)
 	if (l->work_bytes && guard_work_bytes(t->c->guard) > l->work_bytes)
 		conclude(t, TRIAL_FAILED, "disk", "wrote more than %lld bytes into its directory",
 			 (long long)l->work_bytes);
-	if (window_full(t->c->window))
+	if (stepcount_full(t->c->steps))
 		conclude(t, TRIAL_OK, "window", "%s", "");
 }
 
@@ -483,12 +483,12 @@ static void explain_exit(struct run *t)
 	else if (WEXITSTATUS(t->status) != 0)
 		conclude(t, TRIAL_FAILED, "exit", "exited with %d%s%s%s", WEXITSTATUS(t->status),
 			 *last ? "; its last line: \"" : "", last, *last ? "\"" : "");
-	else if (w->steps > 0 && !window_full(t->c->window))
+	else if (w->steps > 0 && !stepcount_full(t->c->steps))
 		conclude(t, TRIAL_FAILED, "exit", "ended after %lld of %lld steps%s",
-			 (long long)window_steps(t->c->window), (long long)(w->warmup + w->steps),
-			 window_limited_lines(t->c->window) ? "; some lines were too hard for the pattern" : "");
+			 (long long)stepcount_steps(t->c->steps), (long long)(w->warmup + w->steps),
+			 stepcount_limited_lines(t->c->steps) ? "; some lines were too hard for the pattern" : "");
 	else
-		conclude(t, TRIAL_OK, window_full(t->c->window) ? "window" : "exit", "%s", "");
+		conclude(t, TRIAL_OK, stepcount_full(t->c->steps) ? "window" : "exit", "%s", "");
 }
 
 static void take_figures(struct run *t)
@@ -499,9 +499,9 @@ static void take_figures(struct run *t)
 		r->exit = WEXITSTATUS(t->status);
 	if (WIFSIGNALED(t->status))
 		r->signal = WTERMSIG(t->status);
-	r->steps_seen = window_steps(t->c->window);
-	r->window_start_us = window_start_us(t->c->window);
-	r->window_end_us = window_end_us(t->c->window);
+	r->steps_seen = stepcount_steps(t->c->steps);
+	r->window_start_us = stepcount_start_us(t->c->steps);
+	r->window_end_us = stepcount_end_us(t->c->steps);
 	r->user_us = (int64_t)t->usage.ru_utime.tv_sec * 1000000 + t->usage.ru_utime.tv_usec;
 	r->sys_us = (int64_t)t->usage.ru_stime.tv_sec * 1000000 + t->usage.ru_stime.tv_usec;
 	r->maxrss_kib = t->usage.ru_maxrss;
@@ -515,7 +515,7 @@ static void finish(struct run *t)
 	while (read_output(t)) /* what the pipe still holds: nobody writes to it any more */
 		;
 	if (t->c->block->window.source == WINDOW_METRICS && t->leader.pid)
-		window_poll_metrics(t->c->window, t->metrics, utc_us());
+		stepcount_poll_metrics(t->c->steps, t->metrics, utc_us());
 	if (capture_finish(t->capture, utc_us(), &t->r.out, &e))
 		own_trouble(t, e.text);
 	if (t->leader.pid) {

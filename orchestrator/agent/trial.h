@@ -13,7 +13,7 @@
 #include "orchestrator/agent/block.h"
 #include "orchestrator/agent/guard.h"
 #include "orchestrator/agent/signals.h"
-#include "orchestrator/agent/window.h"
+#include "orchestrator/agent/stepcount.h"
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/str.h"
 
@@ -24,7 +24,7 @@ struct trial_context {
 	const struct kvs *secrets;
 	const char *host, *boot_id;
 	const struct strv *nodes;
-	struct window *window;
+	struct stepcount *steps;
 	struct guard *guard;
 	struct signals *signals;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "orchestrator/agent/window.h"
+#include "orchestrator/agent/stepcount.h"
 
 #include <fcntl.h>
 #include <pcre2.h>
@@ -20,7 +20,7 @@ enum {
 };
 static const char STEP_KEY[] = "\"step\"";
 
-struct window {
+struct stepcount {
 	const struct block_window *spec;
 	pcre2_code *code;
 	pcre2_match_data *data;
@@ -34,7 +34,7 @@ struct window {
 	size_t carry_len;
 };
 
-static int compile(struct window *w, struct err *e)
+static int compile(struct stepcount *w, struct err *e)
 {
 	PCRE2_UCHAR why[256];
 	PCRE2_SIZE at;
@@ -56,9 +56,9 @@ static int compile(struct window *w, struct err *e)
 	return 0;
 }
 
-int window_new(const struct block_window *spec, struct window **out, struct err *e)
+int stepcount_new(const struct block_window *spec, struct stepcount **out, struct err *e)
 {
-	struct window *w = xcalloc(1, sizeof *w);
+	struct stepcount *w = xcalloc(1, sizeof *w);
 	int rc = 0;
 
 	w->spec = spec;
@@ -66,14 +66,14 @@ int window_new(const struct block_window *spec, struct window **out, struct err 
 	if (spec->source == WINDOW_OUT && *spec->pattern)
 		rc = compile(w, e);
 	if (rc) {
-		window_free(w);
+		stepcount_free(w);
 		return rc;
 	}
 	*out = w;
 	return 0;
 }
 
-static void close_metrics(struct window *w)
+static void close_metrics(struct stepcount *w)
 {
 	if (w->fd >= 0)
 		close(w->fd);
@@ -83,7 +83,7 @@ static void close_metrics(struct window *w)
 	w->carry_len = 0;
 }
 
-void window_free(struct window *w)
+void stepcount_free(struct stepcount *w)
 {
 	if (!w)
 		return;
@@ -94,14 +94,14 @@ void window_free(struct window *w)
 	free(w);
 }
 
-void window_reset(struct window *w, int64_t start_us)
+void stepcount_reset(struct stepcount *w, int64_t start_us)
 {
 	close_metrics(w);
 	w->steps = w->end_us = w->limited = 0;
 	w->start_us = w->spec->warmup == 0 && w->spec->steps > 0 ? start_us : 0;
 }
 
-static void count_step(struct window *w, int64_t utc_us)
+static void count_step(struct stepcount *w, int64_t utc_us)
 {
 	w->steps++;
 	if (w->steps == w->spec->warmup)
@@ -110,9 +110,9 @@ static void count_step(struct window *w, int64_t utc_us)
 		w->end_us = utc_us;
 }
 
-void window_line(void *ctx, const char *line, size_t n, int64_t utc_us)
+void stepcount_line(void *ctx, const char *line, size_t n, int64_t utc_us)
 {
-	struct window *w = ctx;
+	struct stepcount *w = ctx;
 	int rc;
 
 	if (!w->code)
@@ -125,7 +125,7 @@ void window_line(void *ctx, const char *line, size_t n, int64_t utc_us)
 }
 
 /* Looks for the key in the end of the last chunk and the start of this one together. */
-static bool has_step(const struct window *w, const char *text, size_t n)
+static bool has_step(const struct stepcount *w, const char *text, size_t n)
 {
 	char both[2 * sizeof STEP_KEY];
 	size_t key = sizeof STEP_KEY - 1, more = n < key ? n : key;
@@ -135,7 +135,7 @@ static bool has_step(const struct window *w, const char *text, size_t n)
 	return memmem(both, w->carry_len + more, STEP_KEY, key) || memmem(text, n, STEP_KEY, key);
 }
 
-static void keep_carry(struct window *w, const char *text, size_t n)
+static void keep_carry(struct stepcount *w, const char *text, size_t n)
 {
 	size_t room = sizeof w->carry - 1, keep;
 
@@ -150,7 +150,7 @@ static void keep_carry(struct window *w, const char *text, size_t n)
 	w->carry_len = keep + n;
 }
 
-static void scan_metrics(struct window *w, const char *text, size_t n, int64_t utc_us)
+static void scan_metrics(struct stepcount *w, const char *text, size_t n, int64_t utc_us)
 {
 	const char *end = text + n, *nl;
 
@@ -166,7 +166,7 @@ static void scan_metrics(struct window *w, const char *text, size_t n, int64_t u
 }
 
 /* Open it, or again if another file has taken its name or it was truncated. */
-static bool follow_metrics(struct window *w, const char *path)
+static bool follow_metrics(struct stepcount *w, const char *path)
 {
 	struct stat st;
 
@@ -181,7 +181,7 @@ static bool follow_metrics(struct window *w, const char *path)
 	return w->fd >= 0;
 }
 
-void window_poll_metrics(struct window *w, const char *path, int64_t utc_us)
+void stepcount_poll_metrics(struct stepcount *w, const char *path, int64_t utc_us)
 {
 	char chunk[METRICS_CHUNK];
 	size_t sum = 0;
@@ -196,32 +196,32 @@ void window_poll_metrics(struct window *w, const char *path, int64_t utc_us)
 	}
 }
 
-int64_t window_steps(const struct window *w)
+int64_t stepcount_steps(const struct stepcount *w)
 {
 	return w->steps;
 }
 
-int64_t window_start_us(const struct window *w)
+int64_t stepcount_start_us(const struct stepcount *w)
 {
 	return w->start_us;
 }
 
-int64_t window_end_us(const struct window *w)
+int64_t stepcount_end_us(const struct stepcount *w)
 {
 	return w->end_us;
 }
 
-bool window_measuring(const struct window *w)
+bool stepcount_measuring(const struct stepcount *w)
 {
 	return w->steps > w->spec->warmup;
 }
 
-bool window_full(const struct window *w)
+bool stepcount_full(const struct stepcount *w)
 {
 	return w->end_us != 0;
 }
 
-int64_t window_limited_lines(const struct window *w)
+int64_t stepcount_limited_lines(const struct stepcount *w)
 {
 	return w->limited;
 }
