@@ -14,12 +14,13 @@
 #include "orchestrator/script/fieldpath.h"
 #include "orchestrator/script/pattern.h"
 
-/* --- metrics ---------------------------------------------------------------------------------- */
+/* --- metrics ------------------------------------------------------------------------------ */
 
 /* What every trial has without a word from the workload: fettle's own samplers and records. */
 static bool measured_by_fettle(const char *metric)
 {
-	static const char *const prefixes[] = { "trial_", "tree_", "cpu_", "disk_", "net_", "procs_", "gpu_", NULL };
+	static const char *const prefixes[] = {"trial_", "tree_",  "cpu_", "disk_",
+					       "net_",   "procs_", "gpu_", NULL};
 
 	for (size_t i = 0; prefixes[i]; i++)
 		if (str_starts(metric, prefixes[i]))
@@ -27,25 +28,29 @@ static bool measured_by_fettle(const char *metric)
 	return false;
 }
 
-static int unknown_metric(const struct reader *r, const char *metric, const char *path, struct err *e)
+static int unknown_metric(const struct reader *r, const char *metric, const char *path,
+			  struct err *e)
 {
-	const char *names[256] = { NULL }, *near;
+	const char *names[256] = {NULL}, *near;
 	size_t n = 0;
 
 	for (const struct metric_def *d = metric_defs; d->name && n + 1 < ARRAY_LEN(names); d++)
 		names[n++] = d->name;
 	near = str_nearest(metric, names);
 	return reader_fault(r, path, e,
-			    "there is no metric \"%.64s\" in the catalogue%s%s%s; one of your own comes from a group of "
-			    "metrics.pattern or from metrics.file", metric, near ? "; did you mean \"" : "", near ? near : "",
+			    "there is no metric \"%.64s\" in the catalogue%s%s%s; one of your own "
+			    "comes from a group of "
+			    "metrics.pattern or from metrics.file",
+			    metric, near ? "; did you mean \"" : "", near ? near : "",
 			    near ? "\"?" : "");
 }
 
-/* Groups of the pattern that feed metrics, as text for a message; *found tells if `metric` is one. */
+/* Groups of the pattern that feed metrics, as text for a message; *found tells if `metric` is one.
+ */
 static char *pattern_metrics(const struct recipe *recipe, const char *metric, bool *found)
 {
-	struct strv groups = { 0 };
-	struct buf list = { 0 }, why = { 0 };
+	struct strv groups = {0};
+	struct buf list = {0}, why = {0};
 
 	pattern_check(recipe->workload.pattern, false, &groups, &why);
 	*found = false;
@@ -63,15 +68,18 @@ static char *pattern_metrics(const struct recipe *recipe, const char *metric, bo
 }
 
 /* Can the source of the metrics give this one? */
-static int check_source(const struct reader *r, const struct recipe *recipe, const char *metric, const char *path,
-			struct err *e)
+static int check_source(const struct reader *r, const struct recipe *recipe, const char *metric,
+			const char *path, struct err *e)
 {
 	_cleanup_free_ char *list = NULL;
 	bool found = false;
 
 	if (!metric_name_valid(metric))
-		return reader_fault(r, path, e, "\"%.64s\" is no name of a metric: a-z, 0-9, '_' and '.', beginning with a "
-						"letter", metric);
+		return reader_fault(
+			r, path, e,
+			"\"%.64s\" is no name of a metric: a-z, 0-9, '_' and '.', beginning with a "
+			"letter",
+			metric);
 	if (metric_def_find(metric) && measured_by_fettle(metric))
 		return 0;
 	switch (recipe->workload.source) {
@@ -83,13 +91,15 @@ static int check_source(const struct reader *r, const struct recipe *recipe, con
 		list = pattern_metrics(recipe, metric, &found);
 		if (found)
 			return 0;
-		return reader_fault(r, path, e, "workload.metrics.pattern has no group \"%.64s\": it gives %s", metric,
-				    *list ? list : "nothing");
+		return reader_fault(r, path, e,
+				    "workload.metrics.pattern has no group \"%.64s\": it gives %s",
+				    metric, *list ? list : "nothing");
 	}
 	return 0;
 }
 
-/* --- objective and guards ------------------------------------------------------------------------ */
+/* --- objective and guards ------------------------------------------------------------------------
+ */
 
 static int check_target(const struct reader *r, const struct recipe *recipe, struct err *e)
 {
@@ -98,10 +108,13 @@ static int check_target(const struct reader *r, const struct recipe *recipe, str
 	if (isnan(recipe->target) || !d)
 		return 0;
 	if (str_eq(d->name, "mfu_pct") && recipe->target > 100)
-		return reader_fault(r, "target", e, "%g %% of the peak is more than the hardware can do: MFU is at most 100 %%",
-				    recipe->target);
+		return reader_fault(
+			r, "target", e,
+			"%g %% of the peak is more than the hardware can do: MFU is at most 100 %%",
+			recipe->target);
 	if (recipe->target < d->min || recipe->target > d->max)
-		return reader_fault(r, "target", e, "%g is no possible value of %s: it lies from %g to %g (%s)",
+		return reader_fault(r, "target", e,
+				    "%g is no possible value of %s: it lies from %g to %g (%s)",
 				    recipe->target, d->name, d->min, d->max, d->unit);
 	return 0;
 }
@@ -116,7 +129,8 @@ static int check_objective(const struct reader *r, const struct recipe *recipe, 
 		return rc;
 	if (recipe->better == BETTER_NONE)
 		return reader_fault(r, path, e,
-				    "which way is better for \"%s\"? objective = { metric = \"%s\", better = \"up\" } or \"down\"",
+				    "which way is better for \"%s\"? objective = { metric = "
+				    "\"%s\", better = \"up\" } or \"down\"",
 				    recipe->objective, recipe->objective);
 	return check_target(r, recipe, e);
 }
@@ -132,15 +146,20 @@ static int check_guards(const struct reader *r, const struct recipe *recipe, str
 
 		rc = check_source(r, recipe, g->metric, at, e);
 		if (!rc && (!d || d->better == BETTER_NONE))
-			rc = reader_fault(r, at, e, "a guard needs a metric of the catalogue that has a better and a worse; "
-						    "\"%.64s\" has none", g->metric);
-		if (!rc && str_eq(g->metric, recipe->objective) && str_eq(g->stat, recipe->objective_stat))
-			rc = reader_fault(r, at, e, "this is the objective itself: it is judged already");
+			rc = reader_fault(r, at, e,
+					  "a guard needs a metric of the catalogue that has a "
+					  "better and a worse; "
+					  "\"%.64s\" has none",
+					  g->metric);
+		if (!rc && str_eq(g->metric, recipe->objective) &&
+		    str_eq(g->stat, recipe->objective_stat))
+			rc = reader_fault(r, at, e,
+					  "this is the objective itself: it is judged already");
 	}
 	return rc;
 }
 
-/* --- workload --------------------------------------------------------------------------------- */
+/* --- workload ----------------------------------------------------------------------------- */
 
 static bool name_valid(const char *s)
 {
@@ -157,15 +176,23 @@ static int check_secrets(const struct reader *r, const struct workload *w, struc
 {
 	for (size_t i = 0; i < w->secrets.n; i++) {
 		const char *s = w->secrets.v[i];
-		_cleanup_free_ char *at = fieldpath_item("workload.secrets", i + 1), *env = fieldpath_child("workload.env", s);
+		_cleanup_free_ char *at = fieldpath_item("workload.secrets", i + 1),
+				    *env = fieldpath_child("workload.env", s);
 
 		if (strchr(s, '='))
-			return reader_fault(r, at, e, "a secret is passed by its name alone; its value stays in your environment");
-		if (!*s || s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")])
-			return reader_fault(r, at, e, "\"%.60s\" is no name of an environment variable", s);
+			return reader_fault(r, at, e,
+					    "a secret is passed by its name alone; its value stays "
+					    "in your environment");
+		if (!*s ||
+		    s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")])
+			return reader_fault(r, at, e,
+					    "\"%.60s\" is no name of an environment variable", s);
 		if (kvs_has(&w->env, s))
-			return reader_fault(r, env, e, "%s is listed in secrets and must have no value here: it would be "
-						       "stored", s);
+			return reader_fault(
+				r, env, e,
+				"%s is listed in secrets and must have no value here: it would be "
+				"stored",
+				s);
 	}
 	return 0;
 }
@@ -174,10 +201,12 @@ static int check_window(const struct reader *r, const struct workload *w, struct
 {
 	if (w->steps && !w->step_pattern && w->source != SOURCE_METRICS_FILE)
 		return reader_fault(r, "workload.window.pattern", e,
-				    "missing: how is a step recognised in the output? e.g. pattern = \"^step \"");
+				    "missing: how is a step recognised in the output? e.g. pattern "
+				    "= \"^step \"");
 	if (w->warmup_steps && !w->steps)
-		return reader_fault(r, "workload.window.warmup_steps", e,
-				    "a warm-up needs a number of measured steps after it: steps = ...");
+		return reader_fault(
+			r, "workload.window.warmup_steps", e,
+			"a warm-up needs a number of measured steps after it: steps = ...");
 	return 0;
 }
 
@@ -186,7 +215,9 @@ static int check_workload(const struct reader *r, const struct workload *w, stru
 	int rc;
 
 	if (!w->command.n || !*w->command.v[0])
-		return reader_fault(r, "workload.command", e, "is empty: program and arguments, e.g. { \"python3\", \"train.py\" }");
+		return reader_fault(
+			r, "workload.command", e,
+			"is empty: program and arguments, e.g. { \"python3\", \"train.py\" }");
 	rc = check_secrets(r, w, e);
 	return rc ? rc : check_window(r, w, e);
 }
@@ -197,14 +228,17 @@ static int check_resources(const struct reader *r, const struct resources *s, st
 
 	if (str_eq(s->launcher, "exec") && tasks > 1)
 		return reader_fault(r, "resources.launcher", e,
-				    "\"exec\" starts one process, but %ld tasks are asked for: use \"srun\", \"mpirun\" or "
-				    "\"torchrun\"", tasks);
+				    "\"exec\" starts one process, but %ld tasks are asked for: use "
+				    "\"srun\", \"mpirun\" or "
+				    "\"torchrun\"",
+				    tasks);
 	if (s->nodelist && s->exclude && str_eq(s->nodelist, s->exclude))
 		return reader_fault(r, "resources.exclude", e, "the same nodes as in nodelist");
 	return 0;
 }
 
-/* --- knobs among each other ---------------------------------------------------------------------- */
+/* --- knobs among each other ----------------------------------------------------------------------
+ */
 
 static int check_targets(const struct recipe *recipe, struct err *e)
 {
@@ -213,25 +247,29 @@ static int check_targets(const struct recipe *recipe, struct err *e)
 
 		for (size_t s = 0; s < recipe->workload.secrets.n; s++)
 			if (a->how == HOW_ENV && str_eq(a->target, recipe->workload.secrets.v[s]))
-				return err_set(e, ERR_RECIPE, "%s:%d: knob %s would set %s, which is a secret", a->at.file,
-					       a->at.line, a->name, a->target);
+				return err_set(e, ERR_RECIPE,
+					       "%s:%d: knob %s would set %s, which is a secret",
+					       a->at.file, a->at.line, a->name, a->target);
 		for (size_t j = 0; j < i; j++) {
 			const struct knob *b = &recipe->knobs[j];
 
 			if (a->how == b->how && str_eq(a->target, b->target) &&
 			    (!a->subkey || !b->subkey || str_eq(a->subkey, b->subkey)))
-				return err_set(e, ERR_RECIPE, "%s:%d: knobs %s and %s both set %s: one setting, one knob",
-					       a->at.file, a->at.line, b->name, a->name, a->target);
+				return err_set(
+					e, ERR_RECIPE,
+					"%s:%d: knobs %s and %s both set %s: one setting, one knob",
+					a->at.file, a->at.line, b->name, a->name, a->target);
 		}
 	}
 	return 0;
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all ---------------------------------------------------------------------------------- */
 
 static void settle_defaults(struct recipe *r)
 {
-	static const int rounds[] = { [MODE_QUICK] = 1, [MODE_STANDARD] = 3, [MODE_LONG] = 5, [MODE_STRICT] = 3 };
+	static const int rounds[] = {
+		[MODE_QUICK] = 1, [MODE_STANDARD] = 3, [MODE_LONG] = 5, [MODE_STRICT] = 3};
 
 	if (isnan(r->alpha))
 		r->alpha = r->mode == MODE_STRICT ? 0.01 : 0.05;
@@ -247,8 +285,10 @@ int check_plan(const struct reader *r, struct recipe *recipe, struct err *e)
 	int rc;
 
 	if (!name_valid(recipe->name))
-		return reader_fault(r, "name", e, "\"%.80s\" is no name: at most 64 letters, digits, '.', '_' and '-'",
-				    recipe->name);
+		return reader_fault(
+			r, "name", e,
+			"\"%.80s\" is no name: at most 64 letters, digits, '.', '_' and '-'",
+			recipe->name);
 	settle_defaults(recipe);
 	rc = check_workload(r, &recipe->workload, e);
 	if (!rc)
@@ -260,24 +300,28 @@ int check_plan(const struct reader *r, struct recipe *recipe, struct err *e)
 	return rc ? rc : check_targets(recipe, e);
 }
 
-/* --- this machine ----------------------------------------------------------------------------- */
+/* --- this machine ------------------------------------------------------------------------- */
 
-int check_machine(const struct reader *r, const struct recipe *recipe, const char *const *probes, struct err *e)
+int check_machine(const struct reader *r, const struct recipe *recipe, const char *const *probes,
+		  struct err *e)
 {
 	const struct workload *w = &recipe->workload;
 	const char *near;
 	struct stat st;
 
 	if (stat(w->workdir, &st) || !S_ISDIR(st.st_mode))
-		return reader_fault(r, "workload.workdir", e, "there is no directory %s", w->workdir);
+		return reader_fault(r, "workload.workdir", e, "there is no directory %s",
+				    w->workdir);
 	if (!probes || !w->probe)
 		return 0;
 	for (size_t i = 0; probes[i]; i++)
 		if (str_eq(probes[i], w->probe))
 			return 0;
 	near = str_nearest(w->probe, probes);
-	return reader_fault(r, "workload.metrics.probe", e, "there is no probe \"%.64s\"%s%s%s; `fettle probe --list` shows them",
-			    w->probe, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+	return reader_fault(r, "workload.metrics.probe", e,
+			    "there is no probe \"%.64s\"%s%s%s; `fettle probe --list` shows them",
+			    w->probe, near ? "; did you mean \"" : "", near ? near : "",
+			    near ? "\"?" : "");
 }
 
 static bool runnable(const char *path)
@@ -299,13 +343,17 @@ int script_check_command(const struct recipe *r, const char *env_path, struct er
 		found = fs_join(w->workdir, program);
 		if (runnable(found))
 			return 0;
-		return err_set(e, ERR_RECIPE, "%s:%d: workload.command: command not found: %s does not exist or is not executable",
+		return err_set(e, ERR_RECIPE,
+			       "%s:%d: workload.command: command not found: %s does not exist or "
+			       "is not executable",
 			       w->at.file, w->at.line, found);
 	}
 	found = proc_which(program, path);
 	if (found)
 		return 0;
-	return err_set(e, ERR_RECIPE, "%s:%d: workload.command: command not found: \"%s\" is in no directory of PATH (%s)",
+	return err_set(e, ERR_RECIPE,
+		       "%s:%d: workload.command: command not found: \"%s\" is in no directory of "
+		       "PATH (%s)",
 		       w->at.file, w->at.line, program, path ? path : "which is not set");
 }
 
@@ -314,11 +362,16 @@ static void warn_needs(const struct recipe *r, const struct knob *k, struct strv
 	if (!k->requires_knob || k->requires_values.n)
 		return;
 	if (recipe_knob(r, k->requires_knob))
-		strv_addf(out, "knob %s only counts with certain values of %s, and none of them is to be tried", k->name,
-			  k->requires_knob);
+		strv_addf(out,
+			  "knob %s only counts with certain values of %s, and none of them is to "
+			  "be tried",
+			  k->name, k->requires_knob);
 	else
-		strv_addf(out, "knob %s only counts with certain values of %s, which the workload does not have; it will not "
-			       "be tried: add %s to knobs or to the command", k->name, k->requires_knob, k->requires_knob);
+		strv_addf(out,
+			  "knob %s only counts with certain values of %s, which the workload does "
+			  "not have; it will not "
+			  "be tried: add %s to knobs or to the command",
+			  k->name, k->requires_knob, k->requires_knob);
 }
 
 void script_warnings(const struct recipe *r, struct strv *out)
@@ -327,7 +380,8 @@ void script_warnings(const struct recipe *r, struct strv *out)
 	bool loss_guard = false, optimisation = false;
 
 	for (size_t i = 0; i < r->n_guards; i++)
-		loss_guard = loss_guard || str_eq(r->guards[i].metric, "loss") || str_eq(r->guards[i].metric, "val_loss");
+		loss_guard = loss_guard || str_eq(r->guards[i].metric, "loss") ||
+			     str_eq(r->guards[i].metric, "val_loss");
 	if (!r->n_knobs)
 		strv_add(out, "there are no knobs: only the baseline will be measured");
 	for (size_t i = 0; i < r->n_knobs; i++) {
@@ -335,9 +389,12 @@ void script_warnings(const struct recipe *r, struct strv *out)
 		optimisation = optimisation || r->knobs[i].cls != CLASS_NEUTRAL;
 	}
 	if (optimisation && !loss_guard)
-		strv_add(out, "a knob changes numerics or training dynamics, but no guard watches the loss: guards = { loss = 0.01 }");
+		strv_add(out, "a knob changes numerics or training dynamics, but no guard watches "
+			      "the loss: guards = { loss = 0.01 }");
 	if (w->step_pattern && !w->steps)
-		strv_add(out, "window.pattern counts steps, but window.steps does not say how many: trials run to their own end");
+		strv_add(out, "window.pattern counts steps, but window.steps does not say how "
+			      "many: trials run to their own end");
 	if (r->budget.wall_s > 0 && (double)w->trial_limit_s > r->budget.wall_s)
-		strv_add(out, "one trial may run longer than the whole budget: lower workload.limits.trial_s");
+		strv_add(out, "one trial may run longer than the whole budget: lower "
+			      "workload.limits.trial_s");
 }

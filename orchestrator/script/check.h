@@ -9,6 +9,7 @@
 int check_plan(const struct reader *r, struct recipe *recipe, struct err *e);
 
 /* What only this machine can tell: the working directory exists, the probe is known. */
-int check_machine(const struct reader *r, const struct recipe *recipe, const char *const *probes, struct err *e);
+int check_machine(const struct reader *r, const struct recipe *recipe, const char *const *probes,
+		  struct err *e);
 
 #endif

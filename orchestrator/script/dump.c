@@ -43,7 +43,7 @@ static void put_i64(const struct dump *d, const char *name, int64_t v)
 static void put_texts(const struct dump *d, const char *name, const struct strv *v)
 {
 	for (size_t i = 0; i < v->n; i++) {
-		struct buf key = { 0 };
+		struct buf key = {0};
 
 		buf_printf(&key, "%s[%zu]", name, i + 1);
 		put_text(d, key.data, v->v[i]);
@@ -53,7 +53,7 @@ static void put_texts(const struct dump *d, const char *name, const struct strv 
 
 static void dump_workload(const struct workload *w, struct buf *out)
 {
-	struct dump d = { out, "workload." }, env = { out, "workload.env." };
+	struct dump d = {out, "workload."}, env = {out, "workload.env."};
 
 	put_text(&d, "name", w->name);
 	put_texts(&d, "command", &w->command);
@@ -73,7 +73,7 @@ static void dump_workload(const struct workload *w, struct buf *out)
 
 static void dump_resources(const struct resources *r, struct buf *out)
 {
-	struct dump d = { out, "resources." };
+	struct dump d = {out, "resources."};
 
 	put_i64(&d, "nodes", r->nodes);
 	put_i64(&d, "tasks_per_node", r->tasks_per_node);
@@ -121,10 +121,10 @@ static void dump_knob(const struct knob *k, struct dump d)
 
 static void dump_lists(const struct recipe *r, struct buf *out)
 {
-	struct buf prefix = { 0 };
+	struct buf prefix = {0};
 
 	for (size_t i = 0; i < r->n_guards; i++) {
-		struct dump d = { out, NULL };
+		struct dump d = {out, NULL};
 
 		buf_clear(&prefix);
 		buf_printf(&prefix, "guards.%s.", r->guards[i].metric);
@@ -135,14 +135,14 @@ static void dump_lists(const struct recipe *r, struct buf *out)
 	for (size_t i = 0; i < r->n_knobs; i++) {
 		buf_clear(&prefix);
 		buf_printf(&prefix, "knobs[%zu].", i + 1);
-		dump_knob(&r->knobs[i], (struct dump){ out, prefix.data });
+		dump_knob(&r->knobs[i], (struct dump){out, prefix.data});
 	}
 	buf_free(&prefix);
 }
 
 void script_plan_dump(const struct recipe *r, struct buf *out)
 {
-	struct dump d = { out, "" };
+	struct dump d = {out, ""};
 
 	put_text(&d, "name", r->name);
 	put_text(&d, "question", r->question);

@@ -109,7 +109,7 @@ void fieldpath_index(struct buf *path, size_t index)
 
 char *fieldpath_child(const char *base, const char *name)
 {
-	struct buf b = { 0 };
+	struct buf b = {0};
 
 	buf_str(&b, base);
 	fieldpath_key(&b, name);

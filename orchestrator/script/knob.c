@@ -23,22 +23,24 @@ struct knob_draft {
 
 #define AT(member) offsetof(struct knob_draft, member)
 
-static const char *const class_words[] = { "neutral", "numerics", "optimisation", NULL };
-static const char *const bottleneck_words[] = { "unknown", "compute", "communication", "storage", "host", "memory", NULL };
-static const char *const type_words[] = { "int", "number", "bool", "text", NULL };
-static const char *const level_words[] = { "delivered", "acknowledged", "effective", NULL };
-static const char *const change_words[] = { "up", "down", "change", NULL };
+static const char *const class_words[] = {"neutral", "numerics", "optimisation", NULL};
+static const char *const bottleneck_words[] = {
+	"unknown", "compute", "communication", "storage", "host", "memory", NULL};
+static const char *const type_words[] = {"int", "number", "bool", "text", NULL};
+static const char *const level_words[] = {"delivered", "acknowledged", "effective", NULL};
+static const char *const change_words[] = {"up", "down", "change", NULL};
 
-/* --- proof ------------------------------------------------------------------------------------ */
+/* --- proof -------------------------------------------------------------------------------- */
 
 struct proof_draft {
 	struct proof p;
 	char *level;
 };
 
-static int read_log_pattern(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e)
+static int read_log_pattern(const struct reader *r, const struct json *v, const char *path,
+			    void *out, struct err *e)
 {
-	struct buf why = { 0 };
+	struct buf why = {0};
 	int rc = reader_text(r, v, path, out, e);
 
 	if (!rc && !pattern_check(*(char **)out, true, NULL, &why))
@@ -49,44 +51,73 @@ static int read_log_pattern(const struct reader *r, const struct json *v, const 
 
 #define PROOF(member) offsetof(struct proof_draft, member)
 static const struct field proof_fields[] = {
-	{ .name = "level", .type = FIELD_CHOICE, .words = level_words, .required = true, .offset = PROOF(level),
-	  .doc = "what must be shown before a verdict may be accepted", .example = "`\"effective\"`" },
-	{ .name = "log", .type = FIELD_CUSTOM, .read = read_log_pattern, .kind = "PCRE2 pattern",
-	  .offset = PROOF(p.log_pattern),
-	  .doc = "acknowledged: the component's own line; `{value}` stands for the setting",
-	  .example = "`\"using {value} threads\"`" },
-	{ .name = "fact", .type = FIELD_TEXT, .offset = PROOF(p.fact),
-	  .doc = "acknowledged: a probe's fact whose text equals the setting",
-	  .example = "`\"nccl.env.NCCL_BUFFSIZE\"`" },
-	{ .name = "maps", .type = FIELD_TEXT, .offset = PROOF(p.maps),
-	  .doc = "effective: a file with this in its name is mapped into every rank", .example = "`\"libjemalloc\"`" },
-	{ .name = "metric", .type = FIELD_TEXT, .offset = PROOF(p.metric),
-	  .doc = "effective: the mean of this metric differs from the baseline's", .example = "`\"tree_procs\"`" },
-	{ .name = "expect", .type = FIELD_CHOICE, .words = change_words, .offset = PROOF(p.metric_expect),
-	  .dflt = "`\"change\"`", .doc = "in which direction" },
-	{ .name = NULL },
+	{.name = "level",
+	 .type = FIELD_CHOICE,
+	 .words = level_words,
+	 .required = true,
+	 .offset = PROOF(level),
+	 .doc = "what must be shown before a verdict may be accepted",
+	 .example = "\"effective\""},
+	{.name = "log",
+	 .type = FIELD_CUSTOM,
+	 .read = read_log_pattern,
+	 .kind = "PCRE2 pattern",
+	 .offset = PROOF(p.log_pattern),
+	 .doc = "acknowledged: the component's own line; `{value}` stands for the setting",
+	 .example = "\"using {value} threads\""},
+	{.name = "fact",
+	 .type = FIELD_TEXT,
+	 .offset = PROOF(p.fact),
+	 .doc = "acknowledged: a probe's fact whose text equals the setting",
+	 .example = "\"nccl.env.NCCL_BUFFSIZE\""},
+	{.name = "maps",
+	 .type = FIELD_TEXT,
+	 .offset = PROOF(p.maps),
+	 .doc = "effective: a file with this in its name is mapped into every rank",
+	 .example = "\"libjemalloc\""},
+	{.name = "metric",
+	 .type = FIELD_TEXT,
+	 .offset = PROOF(p.metric),
+	 .doc = "effective: the mean of this metric differs from the baseline's",
+	 .example = "\"tree_procs\""},
+	{.name = "expect",
+	 .type = FIELD_CHOICE,
+	 .words = change_words,
+	 .offset = PROOF(p.metric_expect),
+	 .dflt = "`\"change\"`",
+	 .doc = "in which direction"},
+	{.name = NULL},
 };
-const struct schema schema_proof = { "proof", proof_fields };
+const struct schema schema_proof = {"proof", proof_fields};
 
-static int check_proof(const struct reader *r, const struct proof *p, const char *path, struct err *e)
+static int check_proof(const struct reader *r, const struct proof *p, const char *path,
+		       struct err *e)
 {
 	if (p->level == PROOF_ACKNOWLEDGED && !p->log_pattern && !p->fact)
-		return reader_fault(r, path, e, "level \"acknowledged\" needs log (the component's own line) or fact "
-						"(what a probe reads)");
+		return reader_fault(
+			r, path, e,
+			"level \"acknowledged\" needs log (the component's own line) or fact "
+			"(what a probe reads)");
 	if (p->level == PROOF_EFFECTIVE && !p->maps && !p->metric)
-		return reader_fault(r, path, e, "level \"effective\" needs maps (a mapped file) or metric (a measured "
-						"consequence)");
+		return reader_fault(
+			r, path, e,
+			"level \"effective\" needs maps (a mapped file) or metric (a measured "
+			"consequence)");
 	if (p->metric_expect && !p->metric)
-		return reader_fault(r, path, e, "expect says how metric must change, but there is no metric");
+		return reader_fault(r, path, e,
+				    "expect says how metric must change, but there is no metric");
 	if (p->metric && !metric_def_find(p->metric))
-		return reader_fault(r, path, e, "metric \"%.64s\" is not in the catalogue of metrics", p->metric);
+		return reader_fault(r, path, e,
+				    "metric \"%.64s\" is not in the catalogue of metrics",
+				    p->metric);
 	return 0;
 }
 
-static int read_proof(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e)
+static int read_proof(const struct reader *r, const struct json *v, const char *path, void *out,
+		      struct err *e)
 {
 	struct knob_draft *d = out;
-	struct proof_draft draft = { 0 };
+	struct proof_draft draft = {0};
 	struct json *short_form = NULL;
 	int rc;
 
@@ -107,20 +138,30 @@ static int read_proof(const struct reader *r, const struct json *v, const char *
 	return check_proof(r, &d->k.proof, path, e);
 }
 
-/* --- requires --------------------------------------------------------------------------------- */
+/* --- requires ----------------------------------------------------------------------------- */
 
 static const struct field requires_fields[] = {
-	{ .name = "knob", .type = FIELD_TEXT, .required = true, .offset = offsetof(struct knob_need, knob),
-	  .doc = "the other knob", .example = "`\"num_workers\"`" },
-	{ .name = "above", .type = FIELD_NUMBER, .offset = offsetof(struct knob_need, above),
-	  .doc = "its value must be greater than this", .example = "`0`" },
-	{ .name = "values", .type = FIELD_TEXTS, .offset = offsetof(struct knob_need, values),
-	  .doc = "its value must be one of these" },
-	{ .name = NULL },
+	{.name = "knob",
+	 .type = FIELD_TEXT,
+	 .required = true,
+	 .offset = offsetof(struct knob_need, knob),
+	 .doc = "the other knob",
+	 .example = "\"num_workers\""},
+	{.name = "above",
+	 .type = FIELD_NUMBER,
+	 .offset = offsetof(struct knob_need, above),
+	 .doc = "its value must be greater than this",
+	 .example = "0"},
+	{.name = "values",
+	 .type = FIELD_TEXTS,
+	 .offset = offsetof(struct knob_need, values),
+	 .doc = "its value must be one of these"},
+	{.name = NULL},
 };
-const struct schema schema_requires = { "requires", requires_fields };
+const struct schema schema_requires = {"requires", requires_fields};
 
-static int read_requires(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e)
+static int read_requires(const struct reader *r, const struct json *v, const char *path, void *out,
+			 struct err *e)
 {
 	struct knob_draft *d = out;
 	int rc;
@@ -128,7 +169,9 @@ static int read_requires(const struct reader *r, const struct json *v, const cha
 	d->need.above = NAN;
 	rc = reader_table(r, &schema_requires, v, path, &d->need, e);
 	if (!rc && isnan(d->need.above) == !d->need.values.n)
-		rc = reader_fault(r, path, e, "expected either above or values, to say what %s must be", d->need.knob);
+		rc = reader_fault(r, path, e,
+				  "expected either above or values, to say what %s must be",
+				  d->need.knob);
 	return rc;
 }
 
@@ -139,19 +182,23 @@ void knob_need_done(struct knob_need *n)
 	memset(n, 0, sizeof(*n));
 }
 
-/* --- the fields of a knob ----------------------------------------------------------------------- */
+/* --- the fields of a knob -----------------------------------------------------------------------
+ */
 
-static int read_values(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e)
+static int read_values(const struct reader *r, const struct json *v, const char *path, void *out,
+		       struct err *e)
 {
 	if (json_type(v) != JSON_ARRAY)
 		return reader_expected(r, v, path, "a list of values, e.g. { 1, 2, 4 }", e);
 	if (json_len(v) > KNOB_VALUES_MAX)
-		return reader_fault(r, path, e, "%zu values are too many to try; at most %d", json_len(v), KNOB_VALUES_MAX);
+		return reader_fault(r, path, e, "%zu values are too many to try; at most %d",
+				    json_len(v), KNOB_VALUES_MAX);
 	((struct knob_draft *)out)->values = v;
 	return 0;
 }
 
-static int read_default(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e)
+static int read_default(const struct reader *r, const struct json *v, const char *path, void *out,
+			struct err *e)
 {
 	(void)r, (void)path, (void)e;
 	((struct knob_draft *)out)->dflt = v;
@@ -159,46 +206,105 @@ static int read_default(const struct reader *r, const struct json *v, const char
 }
 
 static const struct field knob_fields[] = {
-	{ .name = "name", .type = FIELD_TEXT, .required = true, .offset = AT(k.name),
-	  .doc = "letters, digits, `.`, `_` and `-`", .example = "`\"num_workers\"`" },
-	{ .name = "summary", .type = FIELD_TEXT, .offset = AT(k.summary), .doc = "what it does, in one line" },
-	{ .name = "env", .type = FIELD_TEXT, .offset = AT(env), .doc = "passed as this environment variable",
-	  .example = "`\"OMP_NUM_THREADS\"`" },
-	{ .name = "arg", .type = FIELD_TEXT, .offset = AT(arg),
-	  .doc = "passed as this argument; with a `=` at its end, in one word with the value",
-	  .example = "`\"--num-workers\"`" },
-	{ .name = "subkey", .type = FIELD_TEXT, .offset = AT(k.subkey),
-	  .doc = "the variable is a list `key:value,key:value`; this key of it", .example = "`\"max_split_size_mb\"`" },
-	{ .name = "flag", .type = FIELD_BOOL, .offset = AT(k.flag), .dflt = "false",
-	  .doc = "an argument without a value: `true` puts it in, `false` takes it out" },
-	{ .name = "class", .type = FIELD_WORD, .words = class_words, .offset = AT(k.cls), .dflt = "required of a new knob",
-	  .doc = "neutral: results are bit-equal; numerics: rounding changes; optimisation: training dynamics change" },
-	{ .name = "type", .type = FIELD_CHOICE, .words = type_words, .offset = AT(type), .dflt = "that of its values",
-	  .doc = "of its values" },
-	{ .name = "min", .type = FIELD_NUMBER, .offset = AT(min), .doc = "smallest value" },
-	{ .name = "max", .type = FIELD_NUMBER, .offset = AT(max), .doc = "largest value" },
-	{ .name = "one_of", .type = FIELD_TEXTS, .offset = AT(one_of), .doc = "the only values that exist" },
-	{ .name = "default", .type = FIELD_CUSTOM, .read = read_default, .kind = "text, number, true or false",
-	  .dflt = "what the command or environment says, else not set", .doc = "what the baseline has" },
-	{ .name = "values", .type = FIELD_CUSTOM, .read = read_values, .kind = "list of texts, numbers, true, false",
-	  .doc = "what to try; the default is not among them", .example = "`{ 1, 2, 4 }`" },
-	{ .name = "proof", .type = FIELD_CUSTOM, .read = read_proof, .kind = "a level, or table: [proof](#proof)",
-	  .dflt = "`\"delivered\"`", .doc = "how it is shown that the setting took effect" },
-	{ .name = "implies", .type = FIELD_TEXTS, .offset = AT(k.implies), .dflt = "nothing",
-	  .doc = "other settings that may change with it: `env.NAME`, `arg.--name`" },
-	{ .name = "requires", .type = FIELD_CUSTOM, .read = read_requires, .kind = "table: [requires](#requires)",
-	  .doc = "when it counts at all", .example = "`{ knob = \"num_workers\", above = 0 }`" },
-	{ .name = "bottleneck", .type = FIELD_WORD, .words = bottleneck_words, .offset = AT(k.bottleneck),
-	  .dflt = "`\"unknown\"`", .doc = "what it relieves" },
-	{ .name = "expect", .type = FIELD_FUNCTION, .offset = AT(k.expect), .doc = "see [functions](#functions)" },
-	{ .name = "lint", .type = FIELD_FUNCTION, .offset = AT(k.lint), .doc = "see [functions](#functions)" },
-	{ .name = "risk", .type = FIELD_TEXT, .offset = AT(k.risk), .doc = "what can go wrong" },
-	{ .name = "notes", .type = FIELD_TEXT, .offset = AT(k.notes), .doc = "what users get wrong" },
-	{ .name = NULL },
+	{.name = "name",
+	 .type = FIELD_TEXT,
+	 .required = true,
+	 .offset = AT(k.name),
+	 .doc = "letters, digits, `.`, `_` and `-`",
+	 .example = "\"num_workers\""},
+	{.name = "summary",
+	 .type = FIELD_TEXT,
+	 .offset = AT(k.summary),
+	 .doc = "what it does, in one line"},
+	{.name = "env",
+	 .type = FIELD_TEXT,
+	 .offset = AT(env),
+	 .doc = "passed as this environment variable",
+	 .example = "\"OMP_NUM_THREADS\""},
+	{.name = "arg",
+	 .type = FIELD_TEXT,
+	 .offset = AT(arg),
+	 .doc = "passed as this argument; with a `=` at its end, in one word with the value",
+	 .example = "\"--num-workers\""},
+	{.name = "subkey",
+	 .type = FIELD_TEXT,
+	 .offset = AT(k.subkey),
+	 .doc = "the variable is a list `key:value,key:value`; this key of it",
+	 .example = "\"max_split_size_mb\""},
+	{.name = "flag",
+	 .type = FIELD_BOOL,
+	 .offset = AT(k.flag),
+	 .dflt = "false",
+	 .doc = "an argument without a value: `true` puts it in, `false` takes it out"},
+	{.name = "class",
+	 .type = FIELD_WORD,
+	 .words = class_words,
+	 .offset = AT(k.cls),
+	 .dflt = "required of a new knob",
+	 .doc = "neutral: results are bit-equal; numerics: rounding changes; optimisation: "
+		"training dynamics change"},
+	{.name = "type",
+	 .type = FIELD_CHOICE,
+	 .words = type_words,
+	 .offset = AT(type),
+	 .dflt = "that of its values",
+	 .doc = "of its values"},
+	{.name = "min", .type = FIELD_NUMBER, .offset = AT(min), .doc = "smallest value"},
+	{.name = "max", .type = FIELD_NUMBER, .offset = AT(max), .doc = "largest value"},
+	{.name = "one_of",
+	 .type = FIELD_TEXTS,
+	 .offset = AT(one_of),
+	 .doc = "the only values that exist"},
+	{.name = "default",
+	 .type = FIELD_CUSTOM,
+	 .read = read_default,
+	 .kind = "text, number, true or false",
+	 .dflt = "what the command or environment says, else not set",
+	 .doc = "what the baseline has"},
+	{.name = "values",
+	 .type = FIELD_CUSTOM,
+	 .read = read_values,
+	 .kind = "list of texts, numbers, true, false",
+	 .doc = "what to try; the default is not among them",
+	 .example = "{ 1, 2, 4 }"},
+	{.name = "proof",
+	 .type = FIELD_CUSTOM,
+	 .read = read_proof,
+	 .kind = "a level, or table: [proof](#proof)",
+	 .dflt = "`\"delivered\"`",
+	 .doc = "how it is shown that the setting took effect"},
+	{.name = "implies",
+	 .type = FIELD_TEXTS,
+	 .offset = AT(k.implies),
+	 .dflt = "nothing",
+	 .doc = "other settings that may change with it: `env.NAME`, `arg.--name`"},
+	{.name = "requires",
+	 .type = FIELD_CUSTOM,
+	 .read = read_requires,
+	 .kind = "table: [requires](#requires)",
+	 .doc = "when it counts at all",
+	 .example = "{ knob = \"num_workers\", above = 0 }"},
+	{.name = "bottleneck",
+	 .type = FIELD_WORD,
+	 .words = bottleneck_words,
+	 .offset = AT(k.bottleneck),
+	 .dflt = "`\"unknown\"`",
+	 .doc = "what it relieves"},
+	{.name = "expect",
+	 .type = FIELD_FUNCTION,
+	 .offset = AT(k.expect),
+	 .doc = "see [functions](#functions)"},
+	{.name = "lint",
+	 .type = FIELD_FUNCTION,
+	 .offset = AT(k.lint),
+	 .doc = "see [functions](#functions)"},
+	{.name = "risk", .type = FIELD_TEXT, .offset = AT(k.risk), .doc = "what can go wrong"},
+	{.name = "notes", .type = FIELD_TEXT, .offset = AT(k.notes), .doc = "what users get wrong"},
+	{.name = NULL},
 };
-const struct schema schema_knob = { "knob", knob_fields };
+const struct schema schema_knob = {"knob", knob_fields};
 
-/* --- values ----------------------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------------- */
 
 static bool value_text(const struct json *v, struct buf *out)
 {
@@ -225,7 +331,8 @@ static bool fits_number(const struct knob_draft *d, const char *text, bool whole
 {
 	double v;
 
-	return str_to_double(text, &v) && (!whole || v == floor(v)) && !(v < d->min) && !(v > d->max);
+	return str_to_double(text, &v) && (!whole || v == floor(v)) && !(v < d->min) &&
+	       !(v > d->max);
 }
 
 static bool fits(const struct knob_draft *d, const struct json *v, const char *text)
@@ -255,8 +362,10 @@ static void describe_type(const struct knob_draft *d, struct buf *out)
 			buf_printf(out, "%s\"%s\"", i ? ", " : "", d->one_of.v[i]);
 		return;
 	}
-	buf_str(out, str_eq(d->type, "int") ? "a whole number" : str_eq(d->type, "number") ? "a number" :
-		     str_eq(d->type, "bool") ? "true or false" : "a text, a number, true or false");
+	buf_str(out, str_eq(d->type, "int")      ? "a whole number"
+		     : str_eq(d->type, "number") ? "a number"
+		     : str_eq(d->type, "bool")   ? "true or false"
+						 : "a text, a number, true or false");
 	if (low && high)
 		buf_str(out, " from ");
 	else if (low || high)
@@ -269,10 +378,10 @@ static void describe_type(const struct knob_draft *d, struct buf *out)
 		reader_number_text(d->max, out);
 }
 
-static int take_value(const struct reader *r, const struct knob_draft *d, const struct json *v, const char *at,
-		      struct buf *text, struct err *e)
+static int take_value(const struct reader *r, const struct knob_draft *d, const struct json *v,
+		      const char *at, struct buf *text, struct err *e)
 {
-	struct buf what = { 0 };
+	struct buf what = {0};
 	int rc;
 
 	if (value_text(v, text) && fits(d, v, text->data))
@@ -285,7 +394,8 @@ static int take_value(const struct reader *r, const struct knob_draft *d, const 
 }
 
 /* Without a declared type all values must be of one kind: { 1, "2", true } is a slip. */
-static int same_kind(const struct reader *r, const struct knob_draft *d, const char *path, struct err *e)
+static int same_kind(const struct reader *r, const struct knob_draft *d, const char *path,
+		     struct err *e)
 {
 	size_t i = 1;
 
@@ -295,18 +405,24 @@ static int same_kind(const struct reader *r, const struct knob_draft *d, const c
 		_cleanup_free_ char *at = fieldpath_item(path, i);
 
 		if (json_type(v) != json_type(json_first(d->values)))
-			return reader_fault(r, at, e, "the values of knob %s are of different kinds (the first is a %s, "
-						      "this one is not)", d->k.name,
-					    json_type(json_first(d->values)) == JSON_NUMBER ? "number" :
-					    json_type(json_first(d->values)) == JSON_BOOL   ? "true or false" : "text");
+			return reader_fault(
+				r, at, e,
+				"the values of knob %s are of different kinds (the first is a %s, "
+				"this one is not)",
+				d->k.name,
+				json_type(json_first(d->values)) == JSON_NUMBER ? "number"
+				: json_type(json_first(d->values)) == JSON_BOOL ? "true or false"
+										: "text");
 	}
 	return 0;
 }
 
-static int take_values(const struct reader *r, struct knob_draft *d, const char *path, struct err *e)
+static int take_values(const struct reader *r, struct knob_draft *d, const char *path,
+		       struct err *e)
 {
-	_cleanup_free_ char *values = fieldpath_child(path, "values"), *dflt = fieldpath_child(path, "default");
-	struct buf text = { 0 };
+	_cleanup_free_ char *values = fieldpath_child(path, "values"),
+			    *dflt = fieldpath_child(path, "default");
+	struct buf text = {0};
 	size_t i = 0;
 	int rc = 0;
 
@@ -317,7 +433,8 @@ static int take_values(const struct reader *r, struct knob_draft *d, const char 
 	}
 	if (!rc && d->values)
 		rc = same_kind(r, d, values, e);
-	for (const struct json *v = d->values ? json_first(d->values) : NULL; v && !rc; v = json_next(v)) {
+	for (const struct json *v = d->values ? json_first(d->values) : NULL; v && !rc;
+	     v = json_next(v)) {
 		_cleanup_free_ char *at = fieldpath_item(values, ++i);
 
 		rc = take_value(r, d, v, at, &text, e);
@@ -331,7 +448,8 @@ static int take_values(const struct reader *r, struct knob_draft *d, const char 
 	return rc;
 }
 
-/* --- one definition ----------------------------------------------------------------------------- */
+/* --- one definition -----------------------------------------------------------------------------
+ */
 
 static bool name_valid(const char *s)
 {
@@ -346,16 +464,23 @@ static bool env_name(const char *s)
 	       !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
 }
 
-static int take_target(const struct reader *r, struct knob_draft *d, const char *path, struct err *e)
+static int take_target(const struct reader *r, struct knob_draft *d, const char *path,
+		       struct err *e)
 {
-	_cleanup_free_ char *env = fieldpath_child(path, "env"), *arg = fieldpath_child(path, "arg");
-	_cleanup_free_ char *sub = fieldpath_child(path, "subkey"), *flag = fieldpath_child(path, "flag");
+	_cleanup_free_ char *env = fieldpath_child(path, "env"),
+			    *arg = fieldpath_child(path, "arg");
+	_cleanup_free_ char *sub = fieldpath_child(path, "subkey"),
+			    *flag = fieldpath_child(path, "flag");
 
 	if (!d->env == !d->arg)
-		return reader_fault(r, path, e, "knob %s: expected either env or arg, to say how it is passed%s", d->k.name,
-				    d->env ? "; it has both" : "");
+		return reader_fault(
+			r, path, e,
+			"knob %s: expected either env or arg, to say how it is passed%s", d->k.name,
+			d->env ? "; it has both" : "");
 	if (d->env && (!env_name(d->env) || str_starts(d->env, "FETTLE_")))
-		return reader_fault(r, env, e, "\"%.60s\" cannot be the name of an environment variable here", d->env);
+		return reader_fault(r, env, e,
+				    "\"%.60s\" cannot be the name of an environment variable here",
+				    d->env);
 	if (d->arg && strpbrk(d->arg, " \t\n"))
 		return reader_fault(r, arg, e, "an argument's name has no blanks in it");
 	if (d->k.subkey && d->arg)
@@ -377,17 +502,24 @@ static void draft_done(struct knob_draft *d)
 	knob_need_done(&d->need);
 }
 
-static int read_draft(const struct reader *r, const struct json *v, const char *path, struct knob_draft *d, struct err *e)
+static int read_draft(const struct reader *r, const struct json *v, const char *path,
+		      struct knob_draft *d, struct err *e)
 {
-	_cleanup_free_ char *name = fieldpath_child(path, "name"), *cls = fieldpath_child(path, "class");
+	_cleanup_free_ char *name = fieldpath_child(path, "name"),
+			    *cls = fieldpath_child(path, "class");
 	int rc = reader_table(r, &schema_knob, v, path, d, e);
 
 	if (!rc && !name_valid(d->k.name))
-		rc = reader_fault(r, name, e, "\"%.80s\" is no name of a knob: at most 64 letters, digits, '.', '_' and '-'",
+		rc = reader_fault(r, name, e,
+				  "\"%.80s\" is no name of a knob: at most 64 letters, digits, "
+				  "'.', '_' and '-'",
 				  d->k.name);
 	if (!rc && !json_get(v, "class"))
-		rc = reader_fault(r, cls, e, "missing: is knob %s \"neutral\" (results are bit-equal), \"numerics\" "
-					     "(rounding changes) or \"optimisation\" (training dynamics change)?", d->k.name);
+		rc = reader_fault(
+			r, cls, e,
+			"missing: is knob %s \"neutral\" (results are bit-equal), \"numerics\" "
+			"(rounding changes) or \"optimisation\" (training dynamics change)?",
+			d->k.name);
 	if (!rc)
 		rc = take_target(r, d, path, e);
 	if (!rc && d->k.flag && !d->type)
@@ -400,11 +532,10 @@ static int read_draft(const struct reader *r, const struct json *v, const char *
 	return rc;
 }
 
-/* Read a whole definition; *out is moved out of the draft. */
-static int read_knob(const struct reader *r, const struct json *v, const char *path, struct knob *out,
-		     struct knob_need *need, struct err *e)
+int knob_read(const struct reader *r, const struct json *v, const char *path, struct knob *out,
+	      struct knob_need *need, struct err *e)
 {
-	struct knob_draft d = { .min = NAN, .max = NAN, .need.above = NAN };
+	struct knob_draft d = {.min = NAN, .max = NAN, .need.above = NAN};
 	int rc = read_draft(r, v, path, &d, e);
 
 	if (!rc) {
@@ -417,16 +548,20 @@ static int read_knob(const struct reader *r, const struct json *v, const char *p
 	return rc;
 }
 
-/* --- the catalogue ------------------------------------------------------------------------------ */
+/* --- the catalogue ------------------------------------------------------------------------------
+ */
 
-static int index_one(struct knob_index *x, struct evaluated *file, const struct json *v, char *prefix, struct err *e)
+static int index_one(struct knob_index *x, struct evaluated *file, const struct json *v,
+		     char *prefix, struct err *e)
 {
-	const struct reader_layer layer = { v, file->src, "", prefix };
-	const struct reader r = { &layer, 1 };
-	const char *name = json_type(v) == JSON_OBJECT ? json_text(json_get(v, "name"), NULL) : NULL;
+	const struct reader_layer layer = {v, file->src, "", prefix};
+	const struct reader r = {&layer, 1};
+	const char *name = json_type(v) == JSON_OBJECT ? json_text(json_get(v, "name"), NULL)
+						       : NULL;
 
 	if (!name) {
-		int rc = reader_fault(&r, "", e, "expected a table that describes a knob, with a name");
+		int rc = reader_fault(&r, "", e,
+				      "expected a table that describes a knob, with a name");
 
 		free(prefix);
 		return rc;
@@ -438,7 +573,7 @@ static int index_one(struct knob_index *x, struct evaluated *file, const struct 
 		}
 	}
 	x->v = xgrow(x->v, x->n, &x->cap, sizeof(*x->v));
-	x->v[x->n++] = (struct knob_entry){ name, v, prefix, file };
+	x->v[x->n++] = (struct knob_entry){name, v, prefix, file};
 	return 0;
 }
 
@@ -469,7 +604,7 @@ void knob_index_free(struct knob_index *x)
 	memset(x, 0, sizeof(*x));
 }
 
-static const struct knob_entry *index_find(const struct knob_index *x, const char *name)
+const struct knob_entry *knob_index_find(const struct knob_index *x, const char *name)
 {
 	for (size_t i = 0; i < x->n; i++)
 		if (str_eq(x->v[i].name, name))
@@ -477,273 +612,17 @@ static const struct knob_entry *index_find(const struct knob_index *x, const cha
 	return NULL;
 }
 
-int knob_from_index(const struct knob_index *x, size_t i, struct knob *out, struct knob_need *need, struct err *e)
+int knob_from_index(const struct knob_index *x, size_t i, struct knob *out, struct knob_need *need,
+		    struct err *e)
 {
 	const struct knob_entry *k = &x->v[i];
-	const struct reader_layer layer = { k->value, k->file->src, "", k->prefix };
-	const struct reader r = { &layer, 1 };
-	int rc = read_knob(&r, k->value, "", out, need, e);
+	const struct reader_layer layer = {k->value, k->file->src, "", k->prefix};
+	const struct reader r = {&layer, 1};
+	int rc = knob_read(&r, k->value, "", out, need, e);
 
 	if (!rc && need->knob) {
 		out->requires_knob = xstrdup(need->knob);
 		strv_copy(&out->requires_values, &need->values);
 	}
-	return rc;
-}
-
-/* --- a campaign's knobs --------------------------------------------------------------------------- */
-
-struct reading {
-	const struct reader *r;
-	const struct knob_index *x;
-	struct recipe *out;
-	struct knob_need *needs; /* parallel to out->knobs */
-};
-
-/* The catalogue's definition without what the campaign's replaces as a whole. */
-static struct json *under_of(const struct json *base, const struct json *over)
-{
-	struct json *out = json_object();
-
-	for (const struct json *m = json_first(base); m; m = json_next(m)) {
-		const char *key = json_key(m);
-		bool drop = str_eq(key, "proof") && json_get(over, "proof");
-
-		drop = drop || (json_get(over, "arg") && (str_eq(key, "env") || str_eq(key, "subkey")));
-		drop = drop || (json_get(over, "env") && (str_eq(key, "arg") || str_eq(key, "flag")));
-		if (!drop)
-			json_set(out, key, json_copy(m));
-	}
-	return out;
-}
-
-static int unknown_knob(const struct reading *rd, const char *name, const char *path, struct err *e)
-{
-	const char **names = xcalloc(rd->x->n + 1, sizeof(*names)), *near;
-	int rc;
-
-	for (size_t i = 0; i < rd->x->n; i++)
-		names[i] = rd->x->v[i].name;
-	near = str_nearest(name, names);
-	rc = reader_fault(rd->r, path, e,
-			  "the catalogue has no knob \"%.64s\"%s%s%s; `fettle knobs` lists them, and a knob of your own "
-			  "needs env or arg, class and values", name, near ? "; did you mean \"" : "", near ? near : "",
-			  near ? "\"?" : "");
-	free(names);
-	return rc;
-}
-
-/* What the baseline has: what the command or the environment says, unless the campaign says it too. */
-static int settle_default(const struct reader *r, struct knob *k, const struct workload *w, bool said,
-			  const char *path, struct err *e)
-{
-	_cleanup_free_ char *at = fieldpath_child(path, "default"), *present = knob_present(k, w);
-
-	if (!present)
-		return 0;
-	if (said && !str_eq(present, k->default_value))
-		return reader_fault(r, at, e, "the default of knob %s is given as %s, but the workload already passes %s %s",
-				    k->name, k->default_value, k->target, present);
-	free(k->default_value);
-	k->default_value = TAKE(present);
-	return 0;
-}
-
-/* The default is what every other arm is compared with: as a candidate it is a slip, unless it is
- * only the catalogue's list that holds it. */
-static int settle_values(const struct reader *r, struct knob *k, bool said, const char *path, struct err *e)
-{
-	_cleanup_free_ char *values = fieldpath_child(path, "values");
-	struct strv kept = { 0 };
-
-	for (size_t i = 0; i < k->values.n; i++) {
-		_cleanup_free_ char *at = fieldpath_item(values, i + 1);
-
-		if (!str_eq(k->values.v[i], k->default_value)) {
-			strv_add(&kept, k->values.v[i]);
-		} else if (said) {
-			strv_free(&kept);
-			return reader_fault(r, at, e, "%s is the default of knob %s, which the baseline has already; leave "
-						      "it out, or set default = ...", k->default_value, k->name);
-		}
-	}
-	strv_free(&k->values);
-	k->values = kept;
-	if (k->values.n)
-		return 0;
-	return reader_fault(r, values, e, "knob %s has no value to try: values = { ... }", k->name);
-}
-
-static int add_knob(struct reading *rd, const struct json *over, const char *path, struct err *e)
-{
-	const char *name = json_text(json_get(over, "name"), "");
-	const struct knob_entry *entry = index_find(rd->x, name);
-	const struct reader_layer *top = reader_layer_of(rd->r, path);
-	struct reader_layer layers[2] = { { over, top->src, path, "" }, { 0 } };
-	struct reader r = { layers, 1 };
-	struct json *under = NULL, *merged = NULL;
-	_cleanup_free_ char *prefix = NULL, *cls = fieldpath_child(path, "class");
-	struct knob k = { 0 };
-	struct knob_need need = { 0 };
-	int rc;
-
-	/* The entry's own path, as its file has it: site defaults stand below "defaults". */
-	prefix = *top->prefix ? xasprintf("%s.%s", top->prefix, path) : xstrdup(path);
-	layers[0].prefix = prefix;
-	if (!entry && !json_get(over, "env") && !json_get(over, "arg"))
-		return unknown_knob(rd, name, path, e);
-	if (entry && json_get(over, "class"))
-		return reader_fault(&r, cls, e, "the class of %s is fixed by the catalogue (%s); what is of another class is "
-						"another knob: give it a name of its own", name, entry->file->src->path);
-	if (entry) {
-		under = under_of(entry->value, over);
-		layers[1] = (struct reader_layer){ entry->value, entry->file->src, path, entry->prefix };
-		r.n = 2;
-		entry->file->used = true;
-	}
-	merged = reader_merge(over, under);
-	rc = read_knob(&r, merged, path, &k, &need, e);
-	if (!rc) {
-		k.user_defined = !entry || json_get(over, "proof");
-		rc = settle_default(&r, &k, &rd->out->workload, json_get(over, "default"), path, e);
-	}
-	if (!rc)
-		rc = settle_values(&r, &k, json_get(over, "values"), path, e);
-	json_free(under);
-	json_free(merged);
-	if (!rc && recipe_knob(rd->out, k.name))
-		rc = reader_fault(&r, path, e, "knob %s stands there twice", k.name);
-	if (rc) {
-		knob_done(&k);
-		knob_need_done(&need);
-		return rc;
-	}
-	rd->needs[rd->out->n_knobs] = need;
-	rd->out->knobs[rd->out->n_knobs++] = k;
-	return 0;
-}
-
-/* The entry as a table with a name: "x", x = { 1, 2 }, x = 4, x = { values = ... }, { name = "x" }. */
-static int normalise(const struct reading *rd, const struct json *v, const char *name, const char *path,
-		     struct json **out, struct err *e)
-{
-	bool table = json_type(v) == JSON_OBJECT;
-	struct json *t;
-
-	if (!name && json_type(v) != JSON_STRING && !(table && json_type(json_get(v, "name")) == JSON_STRING))
-		return reader_expected(rd->r, v, path, "the name of a knob, or a table with one: { name = \"x\", ... }", e);
-	if (table && name && json_get(v, "name") && !str_eq(json_text(json_get(v, "name"), ""), name))
-		return reader_fault(rd->r, path, e, "this knob has two names");
-	t = table ? json_copy(v) : json_object();
-	if (name && !json_get(t, "name"))
-		json_set_text(t, "name", name);
-	else if (!name && !table)
-		json_set_text(t, "name", json_text(v, ""));
-	if (name && json_type(v) == JSON_ARRAY) {
-		json_set(t, "values", json_copy(v));
-	} else if (name && !table) {
-		struct json *list = json_array();
-
-		json_add(list, json_copy(v));
-		json_set(t, "values", list);
-	}
-	*out = t;
-	return 0;
-}
-
-static int read_entries(struct reading *rd, const struct json *knobs, struct err *e)
-{
-	bool names = json_type(knobs) == JSON_OBJECT;
-	size_t i = 0;
-	int rc = 0;
-
-	for (const struct json *v = json_first(knobs); v && !rc; v = json_next(v)) {
-		const char *key = names ? json_key(v) : NULL;
-		bool position = !key || !key[strspn(key, "0123456789")];
-		_cleanup_free_ char *at = key ? fieldpath_child("knobs", key) : fieldpath_item("knobs", ++i);
-		struct json *entry = NULL;
-
-		rc = normalise(rd, v, position ? NULL : key, at, &entry, e);
-		if (!rc)
-			rc = add_knob(rd, entry, at, e);
-		json_free(entry);
-	}
-	return rc;
-}
-
-static bool meets(const struct knob_need *need, const char *value)
-{
-	double v;
-
-	if (!value)
-		return false;
-	for (size_t i = 0; i < need->values.n; i++)
-		if (str_eq(need->values.v[i], value))
-			return true;
-	return !isnan(need->above) && str_to_double(value, &v) && v > need->above;
-}
-
-/* The other knob is not part of the campaign: what it is now decides for good. */
-static int settle_fixed_need(const struct reading *rd, struct knob *k, const struct knob_need *need, struct err *e)
-{
-	const struct knob_entry *entry = index_find(rd->x, need->knob);
-	_cleanup_free_ char *present = NULL;
-	struct knob_need unused = { 0 };
-	struct knob other = { 0 };
-	int rc;
-
-	if (!entry)
-		return err_set(e, ERR_RECIPE, "%s:%d: knob %s requires a knob \"%s\", which is neither in the campaign nor in "
-					      "the catalogue", k->at.file, k->at.line, k->name, need->knob);
-	rc = knob_from_index(rd->x, (size_t)(entry - rd->x->v), &other, &unused, e);
-	if (rc)
-		return rc;
-	entry->file->used = true;
-	present = knob_present(&other, &rd->out->workload);
-	if (!meets(need, present ? present : other.default_value))
-		k->requires_knob = xstrdup(need->knob);
-	knob_need_done(&unused);
-	knob_done(&other);
-	return 0;
-}
-
-static int settle_need(const struct reading *rd, struct knob *k, const struct knob_need *need, struct err *e)
-{
-	const struct knob *other;
-
-	if (!need->knob)
-		return 0;
-	other = recipe_knob(rd->out, need->knob);
-	if (!other)
-		return settle_fixed_need(rd, k, need, e);
-	k->requires_knob = xstrdup(need->knob);
-	if (meets(need, other->default_value))
-		strv_add(&k->requires_values, other->default_value);
-	for (size_t i = 0; i < other->values.n; i++)
-		if (meets(need, other->values.v[i]))
-			strv_add(&k->requires_values, other->values.v[i]);
-	return 0;
-}
-
-int knobs_read(const struct reader *r, const struct json *knobs, const struct knob_index *x, struct recipe *out,
-	       struct err *e)
-{
-	struct reading rd = { .r = r, .x = x, .out = out };
-	int rc;
-
-	if (json_type(knobs) != JSON_ARRAY && json_type(knobs) != JSON_OBJECT)
-		return reader_expected(r, knobs, "knobs", "a list of knobs, e.g. { \"pin_memory\", num_workers = { 2, 4 } }", e);
-	if (json_len(knobs) > KNOBS_MAX)
-		return reader_fault(r, "knobs", e, "%zu knobs are too many for one campaign; at most %d", json_len(knobs),
-				    KNOBS_MAX);
-	out->knobs = xcalloc(json_len(knobs) + 1, sizeof(*out->knobs));
-	rd.needs = xcalloc(json_len(knobs) + 1, sizeof(*rd.needs));
-	rc = read_entries(&rd, knobs, e);
-	for (size_t i = 0; i < out->n_knobs; i++) {
-		if (!rc)
-			rc = settle_need(&rd, &out->knobs[i], &rd.needs[i], e);
-		knob_need_done(&rd.needs[i]);
-	}
-	free(rd.needs);
 	return rc;
 }

@@ -33,7 +33,7 @@ struct tokens {
 	size_t n, cap;
 };
 
-/* --- scanning --------------------------------------------------------------------------- */
+/* --- scanning ----------------------------------------------------------------------------- */
 
 struct scan {
 	const char *p;
@@ -112,8 +112,8 @@ static bool in_words(const struct token *t, const char *const *words)
 /* while and for open their block with their `do`; else and elseif stay in the if's. */
 static void count_block(struct scan *s, struct token *t)
 {
-	static const char *const open[] = { "function", "if", "do", "repeat", NULL };
-	static const char *const close[] = { "end", "until", NULL };
+	static const char *const open[] = {"function", "if", "do", "repeat", NULL};
+	static const char *const close[] = {"end", "until", NULL};
 
 	if (in_words(t, open))
 		s->blocks++;
@@ -131,7 +131,8 @@ static void count_bracket(struct scan *s, struct token *t)
 
 static void scan_token(struct scan *s)
 {
-	struct token t = { .at = s->p, .line = s->line, .brackets = s->brackets, .blocks = s->blocks };
+	struct token t = {
+		.at = s->p, .line = s->line, .brackets = s->brackets, .blocks = s->blocks};
 	size_t open = long_open(s->p);
 
 	if (open || *s->p == '"' || *s->p == '\'') {
@@ -164,7 +165,7 @@ static void scan_token(struct scan *s)
 
 static void scan_all(const char *text, struct tokens *out)
 {
-	struct scan s = { .p = text, .line = 1, .out = out };
+	struct scan s = {.p = text, .line = 1, .out = out};
 
 	while (*s.p && out->n < TOKENS_MAX) {
 		if (*s.p == '\n')
@@ -178,11 +179,11 @@ static void scan_all(const char *text, struct tokens *out)
 	}
 }
 
-/* --- walking ---------------------------------------------------------------------------- */
+/* --- walking ------------------------------------------------------------------------------ */
 
 static const struct token *tok(const struct tokens *t, size_t i)
 {
-	static const struct token none = { .kind = TOK_OTHER, .at = "", .line = 1 };
+	static const struct token none = {.kind = TOK_OTHER, .at = "", .line = 1};
 
 	return i < t->n ? &t->v[i] : &none;
 }
@@ -205,8 +206,9 @@ static size_t find_return(const struct tokens *t)
 static size_t find_assignment(const struct tokens *t, const struct token *name, size_t before)
 {
 	for (size_t i = before; i-- > 1;)
-		if (is(t, i, "=") && !t->v[i].blocks && !t->v[i].brackets && t->v[i - 1].kind == TOK_NAME &&
-		    t->v[i - 1].len == name->len && !memcmp(t->v[i - 1].at, name->at, name->len))
+		if (is(t, i, "=") && !t->v[i].blocks && !t->v[i].brackets &&
+		    t->v[i - 1].kind == TOK_NAME && t->v[i - 1].len == name->len &&
+		    !memcmp(t->v[i - 1].at, name->at, name->len))
 			return i + 1;
 	return t->n;
 }
@@ -237,12 +239,12 @@ static size_t table_of(const struct tokens *t, size_t i)
 /* One field of a constructor: where it begins, where its value begins. */
 struct item {
 	size_t start, value;
-	size_t name;     /* token that names it; 0: it stands by position */
+	size_t name; /* token that names it; 0: it stands by position */
 };
 
 static struct item item_at(const struct tokens *t, size_t i)
 {
-	struct item it = { .start = i, .value = i };
+	struct item it = {.start = i, .value = i};
 
 	if (t->v[i].kind == TOK_NAME && is(t, i + 1, "=")) {
 		it.name = i;
@@ -271,13 +273,15 @@ static size_t item_end(const struct tokens *t, size_t open, size_t i)
 	for (; i < t->n; i++) {
 		if (t->v[i].brackets < inside)
 			return i;
-		if (t->v[i].brackets == inside && t->v[i].blocks == blocks && (is(t, i, ",") || is(t, i, ";")))
+		if (t->v[i].brackets == inside && t->v[i].blocks == blocks &&
+		    (is(t, i, ",") || is(t, i, ";")))
 			return i;
 	}
 	return t->n;
 }
 
-static bool find_item(const struct tokens *t, size_t open, const struct fieldpath_part *part, struct item *out)
+static bool find_item(const struct tokens *t, size_t open, const struct fieldpath_part *part,
+		      struct item *out)
 {
 	int inside = t->v[open].brackets + 1;
 	size_t at = 0, i = open + 1;
@@ -286,8 +290,8 @@ static bool find_item(const struct tokens *t, size_t open, const struct fieldpat
 		*out = item_at(t, i);
 		if (!out->name)
 			at++;
-		if (part->index ? !out->name && at == part->index :
-				  out->name && named(&t->v[out->name], part->name))
+		if (part->index ? !out->name && at == part->index
+				: out->name && named(&t->v[out->name], part->name))
 			return true;
 		i = item_end(t, open, i);
 		if (i < t->n && t->v[i].brackets < inside)
@@ -299,7 +303,7 @@ static bool find_item(const struct tokens *t, size_t open, const struct fieldpat
 
 int locate_line(const char *text, const char *path)
 {
-	struct tokens t = { 0 };
+	struct tokens t = {0};
 	struct fieldpath_part part;
 	struct item it;
 	size_t open;
@@ -308,7 +312,8 @@ int locate_line(const char *text, const char *path)
 	scan_all(text, &t);
 	open = table_of(&t, find_return(&t));
 	line = tok(&t, open)->line;
-	while (open < t.n && *path && fieldpath_next(&path, &part) && find_item(&t, open, &part, &it)) {
+	while (open < t.n && *path && fieldpath_next(&path, &part) &&
+	       find_item(&t, open, &part, &it)) {
 		line = tok(&t, it.start)->line;
 		open = table_of(&t, it.value);
 	}

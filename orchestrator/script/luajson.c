@@ -113,7 +113,8 @@ static struct json *array(struct take *t, int table, lua_Integer n)
 	return a;
 }
 
-static struct json *object_members(struct take *t, struct json *o, int table, int keys, lua_Integer n, struct buf *key)
+static struct json *object_members(struct take *t, struct json *o, int table, int keys,
+				   lua_Integer n, struct buf *key)
 {
 	size_t here = t->where->len;
 
@@ -139,7 +140,7 @@ static struct json *object_members(struct take *t, struct json *o, int table, in
 static struct json *object(struct take *t, int table, int keys, lua_Integer n)
 {
 	struct json *o = json_object(), *done;
-	struct buf key = { 0 };
+	struct buf key = {0};
 
 	done = object_members(t, o, table, keys, n, &key);
 	buf_free(&key);
@@ -203,7 +204,7 @@ static struct json *value(struct take *t, int index)
 
 struct json *luajson_take(lua_State *l, int index, struct buf *where, struct buf *why)
 {
-	struct take t = { .l = l, .where = where, .why = why };
+	struct take t = {.l = l, .where = where, .why = why};
 
 	buf_clear(where);
 	return value(&t, lua_absindex(l, index));

@@ -16,10 +16,11 @@
 #define LUAJSON_FUNCTION "$function"
 
 enum {
-	LUAJSON_DEPTH_MAX = 24,    /* a campaign is 5 deep; also ends a table that holds itself */
-	LUAJSON_NODES_MAX = 100000,/* a campaign has hundreds */
-	LUAJSON_TEXT_MAX = 65536,  /* bytes of one text */
-	LUAJSON_BYTES_MAX = 4 * 1024 * 1024, /* bytes of all texts: one text may stand in many places */
+	LUAJSON_DEPTH_MAX = 24,     /* a campaign is 5 deep; also ends a table that holds itself */
+	LUAJSON_NODES_MAX = 100000, /* a campaign has hundreds */
+	LUAJSON_TEXT_MAX = 65536,   /* bytes of one text */
+	LUAJSON_BYTES_MAX = 4 * 1024 *
+			    1024, /* bytes of all texts: one text may stand in many places */
 };
 
 /* The value at `index`. On failure NULL, with the reason in `why` and the place in `where`. May

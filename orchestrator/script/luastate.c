@@ -9,16 +9,15 @@
 #include "orchestrator/base/mem.h"
 
 enum {
-	HOOK_EVERY = 10000,   /* instructions between two looks at the budget */
-	SORT_MAX = 100,       /* RANLIMIT of ltablib.c: above it the pivot depends on the clock */
+	HOOK_EVERY = 10000, /* instructions between two looks at the budget */
+	SORT_MAX = 100,     /* RANLIMIT of ltablib.c: above it the pivot depends on the clock */
 };
 
-/* --- memory and instructions --------------------------------------------------------------- */
+/* --- memory and instructions -------------------------------------------------------------- */
 
 static void *allocate(void *ud, void *p, size_t old, size_t size)
 {
 	struct luastate_budget *b = ud;
-	void *q;
 
 	if (!p)
 		old = 0; /* Lua passes the kind of object here */
@@ -31,10 +30,8 @@ static void *allocate(void *ud, void *p, size_t old, size_t size)
 		b->out_of_memory = true;
 		return NULL;
 	}
-	q = realloc(p, size);
-	if (q)
-		b->memory_used += size - old;
-	return q;
+	b->memory_used += size - old;
+	return xrealloc(p, size, 1);
 }
 
 static struct luastate_budget *budget_of(lua_State *l)
@@ -60,7 +57,7 @@ static void on_count(lua_State *l, lua_Debug *ar)
 	luaL_error(l, "too many instructions");
 }
 
-/* --- one order ----------------------------------------------------------------------------- */
+/* --- one order ---------------------------------------------------------------------------- */
 
 static int key_rank(int type)
 {
@@ -164,14 +161,15 @@ lua_Integer luastate_keys(lua_State *l, int table)
 		if (n > 1 && sorted)
 			sorted = key_less(l, keys, n - 1, n);
 		else if (n == 1)
-			luastate_compare(l, -1, -1); /* one key of a wrong kind is refused as well */
+			luastate_compare(l, -1,
+					 -1); /* one key of a wrong kind is refused as well */
 	}
 	if (!sorted)
 		heap_sort(l, keys, n);
 	return n;
 }
 
-/* --- the functions that differ ---------------------------------------------------------------- */
+/* --- the functions that differ ------------------------------------------------------------ */
 
 /* Upvalues: table, its sorted keys, position. */
 static int pairs_step(lua_State *l)
@@ -310,22 +308,26 @@ static int path_of(lua_State *l)
 /* A name that does not exist is nearly always a slip, or a function that recipes do not have. */
 static int no_such_global(lua_State *l)
 {
-	static const char *const withheld[] = { "io", "os", "debug", "load", "loadstring", "loadfile", "dofile",
-						"require", "package", "coroutine", "print", "collectgarbage",
-						NULL };
+	static const char *const withheld[] = {
+		"io",      "os",      "debug",     "load",  "loadstring",     "loadfile", "dofile",
+		"require", "package", "coroutine", "print", "collectgarbage", NULL};
 	const char *name = lua_type(l, 2) == LUA_TSTRING ? lua_tostring(l, 2) : "?";
 
 	for (size_t i = 0; withheld[i]; i++)
 		if (!strcmp(name, withheld[i]))
-			return luaL_error(l, "'%s' is not available in a recipe: a recipe is a plan, it "
-					     "has no files, no clock, no commands and no output", name);
+			return luaL_error(
+				l,
+				"'%s' is not available in a recipe: a recipe is a plan, it "
+				"has no files, no clock, no commands and no output",
+				name);
 	return luaL_error(l, "'%s' is not defined", name);
 }
 
-/* --- opening ------------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------------ */
 
-static const char *const base_names[] = { "assert", "error", "getmetatable", "ipairs", "pcall", "rawequal", "rawget",
-					  "rawlen", "rawset", "select", "tonumber", "type", "xpcall", NULL };
+static const char *const base_names[] = {"assert",   "error",  "getmetatable", "ipairs", "pcall",
+					 "rawequal", "rawget", "rawlen",       "rawset", "select",
+					 "tonumber", "type",   "xpcall",       NULL};
 
 /* Move what is on the allow-list from the base library into the table of globals to be. */
 static void copy_base(lua_State *l, int from, int to)
@@ -345,7 +347,8 @@ static void copy_base(lua_State *l, int from, int to)
 	lua_setfield(l, to, "setmetatable");
 }
 
-static void copy_library(lua_State *l, int to, const char *name, lua_CFunction open, const char *const *without)
+static void copy_library(lua_State *l, int to, const char *name, lua_CFunction open,
+			 const char *const *without)
 {
 	luaL_requiref(l, name, open, 0);
 	for (; *without; without++) {
@@ -356,7 +359,8 @@ static void copy_library(lua_State *l, int to, const char *name, lua_CFunction o
 }
 
 /* Put `with` in place of a function of a library, giving it the original as its upvalue. */
-static void wrap(lua_State *l, int globals, const char *library, const char *name, lua_CFunction with)
+static void wrap(lua_State *l, int globals, const char *library, const char *name,
+		 lua_CFunction with)
 {
 	lua_getfield(l, globals, library);
 	lua_getfield(l, -1, name);
@@ -377,9 +381,9 @@ static void lock_strings(lua_State *l)
 
 static int build(lua_State *l)
 {
-	static const char *const no_string[] = { "dump", NULL };
-	static const char *const no_math[] = { "random", "randomseed", NULL };
-	static const char *const none[] = { NULL };
+	static const char *const no_string[] = {"dump", NULL};
+	static const char *const no_math[] = {"random", "randomseed", NULL};
+	static const char *const none[] = {NULL};
 	int globals;
 
 	luaL_requiref(l, "_G", luaopen_base, 0);

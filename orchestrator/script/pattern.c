@@ -12,7 +12,7 @@
 /* The pattern with a harmless text in the place of each mark; heap. */
 static char *filled(const char *text)
 {
-	struct buf b = { 0 };
+	struct buf b = {0};
 	const char *mark;
 
 	for (; (mark = strstr(text, VALUE_MARK)); text = mark + strlen(VALUE_MARK)) {
@@ -52,7 +52,8 @@ bool pattern_check(const char *text, bool with_value, struct strv *groups, struc
 	code = pcre2_compile((PCRE2_SPTR)full, PCRE2_ZERO_TERMINATED, 0, &number, &offset, NULL);
 	if (!code) {
 		pcre2_get_error_message(number, message, sizeof(message));
-		buf_printf(why, "is no regular expression (PCRE2): %s, at byte %zu", (const char *)message, (size_t)offset);
+		buf_printf(why, "is no regular expression (PCRE2): %s, at byte %zu",
+			   (const char *)message, (size_t)offset);
 		return false;
 	}
 	if (groups)

@@ -11,8 +11,8 @@
 /* Longest pattern, as in the probe `pattern`. */
 enum { PATTERN_BYTES_MAX = 4096 };
 
-/* Compile `text`, in which "{value}" (if with_value) stands for a setting. false with the reason and
- * its offset in `why`. `groups` (may be NULL) gets the names of its groups. */
+/* Compile `text`, in which "{value}" (if with_value) stands for a setting. false with the reason
+ * and its offset in `why`. `groups` (may be NULL) gets the names of its groups. */
 bool pattern_check(const char *text, bool with_value, struct strv *groups, struct buf *why);
 
 #endif

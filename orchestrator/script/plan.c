@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From texts to a plan. Loading reads files and then does what reloading does with stored texts:
- * evaluate site and campaign, then what they refer to, lay the values over each other, read, check. */
+ * evaluate site and campaign, then what they refer to, lay the values over each other, read, check.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +17,12 @@
 #include "orchestrator/script/source.h"
 
 #define CAMPAIGN "campaign"
-#define SITE "site"
-#define PRELUDE "lib/prelude"
+#define SITE     "site"
+#define PRELUDE  "lib/prelude"
 
 /* Everything of one loading. */
 struct loading {
-	struct script_sources all;  /* candidates; those that are used become the stored ones */
+	struct script_sources all;      /* candidates; those that are used become the stored ones */
 	const struct script_path *path; /* NULL: reloading, all that there is is in `all` */
 	struct site site;
 	struct json *campaign, *site_value, *workload_value;
@@ -46,11 +47,12 @@ static void loading_done(struct loading *l)
 	script_sources_free(&l->all);
 }
 
-/* --- first: site and campaign -------------------------------------------------------------------- */
+/* --- first: site and campaign --------------------------------------------------------------------
+ */
 
 static int evaluate_first(struct loading *l, struct err *e)
 {
-	struct sandbox_job jobs[2] = { { 0 } };
+	struct sandbox_job jobs[2] = {{0}};
 	struct json *values[2];
 	size_t n = 0;
 	int rc;
@@ -68,36 +70,40 @@ static int evaluate_first(struct loading *l, struct err *e)
 	l->campaign = values[0];
 	l->site_value = n > 1 ? values[1] : NULL;
 	if (json_type(l->campaign) != JSON_OBJECT)
-		return err_set(e, ERR_RECIPE, "%s: expected the file to end with return { name = ..., workload = ..., ... }",
+		return err_set(e, ERR_RECIPE,
+			       "%s: expected the file to end with return { name = ..., workload = "
+			       "..., ... }",
 			       l->campaign_src->path);
 	return l->site_src ? site_read(l->site_src, l->site_value, &l->site, e) : 0;
 }
 
-/* --- second: what they refer to ------------------------------------------------------------------ */
+/* --- second: what they refer to ------------------------------------------------------------------
+ */
 
 /* The name in workload.use; NULL if none. */
 static int workload_use(const struct loading *l, const char **out, struct err *e)
 {
-	const struct reader_layer layer = { l->campaign, l->campaign_src, "", "" };
-	const struct reader r = { &layer, 1 };
+	const struct reader_layer layer = {l->campaign, l->campaign_src, "", ""};
+	const struct reader r = {&layer, 1};
 	const struct json *use = fieldpath_get(l->campaign, "workload.use");
 
 	*out = NULL;
 	if (!use)
 		return 0;
-	if (json_type(use) != JSON_STRING || !json_text(use, "")[0] || strchr("/.", json_text(use, "")[0]) ||
-	    strstr(json_text(use, ""), ".."))
-		return reader_expected(&r, use, "workload.use", "the name of a file in workloads/, without .lua", e);
+	if (json_type(use) != JSON_STRING || !json_text(use, "")[0] ||
+	    strchr("/.", json_text(use, "")[0]) || strstr(json_text(use, ""), ".."))
+		return reader_expected(&r, use, "workload.use",
+				       "the name of a file in workloads/, without .lua", e);
 	*out = json_text(use, "");
 	return 0;
 }
 
 static int find_workload(struct loading *l, const char *use, struct err *e)
 {
-	const struct reader_layer layer = { l->campaign, l->campaign_src, "", "" };
-	const struct reader r = { &layer, 1 };
+	const struct reader_layer layer = {l->campaign, l->campaign_src, "", ""};
+	const struct reader r = {&layer, 1};
 	_cleanup_free_ char *name = xasprintf("workloads/%s", use);
-	struct strv all = { 0 };
+	struct strv all = {0};
 	const char *near;
 	int rc;
 
@@ -108,7 +114,8 @@ static int find_workload(struct loading *l, const char *use, struct err *e)
 		if (str_starts(l->all.v[i].name, "workloads/"))
 			strv_add(&all, l->all.v[i].name + strlen("workloads/"));
 	near = str_nearest(use, (const char *const *)strv_end(&all));
-	rc = reader_fault(&r, "workload.use", e, "there is no workloads/%.64s.lua on the recipe path%s%s%s", use,
+	rc = reader_fault(&r, "workload.use", e,
+			  "there is no workloads/%.64s.lua on the recipe path%s%s%s", use,
 			  near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 	strv_free(&all);
 	return rc;
@@ -117,7 +124,7 @@ static int find_workload(struct loading *l, const char *use, struct err *e)
 /* All files of the path, so that names can be looked up; the stored ones are there already. */
 static int read_path(struct loading *l, struct err *e)
 {
-	static const char *const kinds[] = { "knobs", "rules", "workloads", NULL };
+	static const char *const kinds[] = {"knobs", "rules", "workloads", NULL};
 	int rc = 0;
 
 	if (!l->path)
@@ -161,14 +168,16 @@ static int evaluate_second(struct loading *l, struct err *e)
 	return rc;
 }
 
-/* --- third: one value from the layers, read and checked -------------------------------------------- */
+/* --- third: one value from the layers, read and checked ----------------------------------- */
 
 /* Absolute, by the text alone, so that stored sources give the same plan everywhere. */
 static char *workdir_of(const struct script_source *campaign, const char *given)
 {
 	const char *slash = strrchr(campaign->path, '/');
-	_cleanup_free_ char *base = slash && slash > campaign->path ?
-					    xstrndup(campaign->path, (size_t)(slash - campaign->path)) : xstrdup("/");
+	_cleanup_free_ char *base = slash && slash > campaign->path
+					    ? xstrndup(campaign->path,
+						       (size_t)(slash - campaign->path))
+					    : xstrdup("/");
 
 	while (given && given[0] == '.' && given[1] == '/')
 		given += 2;
@@ -177,8 +186,8 @@ static char *workdir_of(const struct script_source *campaign, const char *given)
 	return fs_join(base, given);
 }
 
-static int read_workload(struct loading *l, const struct reader *r, const struct json *v, struct recipe *out,
-			 struct err *e)
+static int read_workload(struct loading *l, const struct reader *r, const struct json *v,
+			 struct recipe *out, struct err *e)
 {
 	char *workdir;
 	int rc = reader_table(r, &schema_workload, v, "workload", &out->workload, e);
@@ -192,9 +201,10 @@ static int read_workload(struct loading *l, const struct reader *r, const struct
 	return 0;
 }
 
-static int read_merged(struct loading *l, const struct reader *r, const struct json *v, struct recipe *out, struct err *e)
+static int read_merged(struct loading *l, const struct reader *r, const struct json *v,
+		       struct recipe *out, struct err *e)
 {
-	struct knob_index index = { 0 };
+	struct knob_index index = {0};
 	int rc = reader_table(r, &schema_campaign, v, "", out, e);
 
 	if (!rc)
@@ -215,8 +225,8 @@ static int read_merged(struct loading *l, const struct reader *r, const struct j
 
 static int build(struct loading *l, struct recipe *out, struct err *e)
 {
-	struct reader_layer layers[3] = { { l->campaign, l->campaign_src, "", "" } };
-	struct reader r = { layers, 1 };
+	struct reader_layer layers[3] = {{l->campaign, l->campaign_src, "", ""}};
+	struct reader r = {layers, 1};
 	struct json *merged = json_copy(l->campaign), *next;
 	int rc;
 
@@ -228,24 +238,28 @@ static int build(struct loading *l, struct recipe *out, struct err *e)
 		json_free(merged);
 		json_free(wrapped);
 		merged = next;
-		layers[r.n++] = (struct reader_layer){ l->workload_value, l->workload_src, "workload", "" };
+		layers[r.n++] = (struct reader_layer){l->workload_value, l->workload_src,
+						      "workload", ""};
 	}
 	if (l->site.defaults) {
 		next = reader_merge(merged, l->site.defaults);
 		json_free(merged);
 		merged = next;
-		layers[r.n++] = (struct reader_layer){ l->site.defaults, l->site_src, "", "defaults" };
+		layers[r.n++] = (struct reader_layer){l->site.defaults, l->site_src, "",
+						      "defaults"};
 	}
 	rc = read_merged(l, &r, merged, out, e);
 	json_free(merged);
 	return rc;
 }
 
-/* --- what is stored ----------------------------------------------------------------------------- */
+/* --- what is stored -----------------------------------------------------------------------------
+ */
 
 static bool is_used(const struct loading *l, const struct script_source *s)
 {
-	if (s == l->workload_src || str_eq(s->name, CAMPAIGN) || str_eq(s->name, SITE) || str_eq(s->name, PRELUDE))
+	if (s == l->workload_src || str_eq(s->name, CAMPAIGN) || str_eq(s->name, SITE) ||
+	    str_eq(s->name, PRELUDE))
 		return true;
 	for (size_t i = 0; i < l->n_knob_files; i++)
 		if (l->knob_files[i].src == s)
@@ -253,7 +267,8 @@ static bool is_used(const struct loading *l, const struct script_source *s)
 	return str_starts(s->name, "rules/");
 }
 
-static int make_plan(struct loading *l, struct recipe **out, struct script_sources *used, struct err *e)
+static int make_plan(struct loading *l, struct recipe **out, struct script_sources *used,
+		     struct err *e)
 {
 	struct recipe *recipe = NULL;
 	const char *use = NULL;
@@ -284,7 +299,8 @@ static int make_plan(struct loading *l, struct recipe **out, struct script_sourc
 	return 0;
 }
 
-/* --- entry points ------------------------------------------------------------------------------- */
+/* --- entry points -------------------------------------------------------------------------------
+ */
 
 static int add_file(struct loading *l, const char *name, const char *path, struct err *e)
 {
@@ -293,7 +309,8 @@ static int add_file(struct loading *l, const char *name, const char *path, struc
 
 	/* A file that is not there is a mistake of whoever named it. */
 	if (rc == -ERR_NOT_FOUND || rc == -ERR_IO)
-		return err_set(e, ERR_RECIPE, "%s: cannot be read; it was named as the %s file", path, name);
+		return err_set(e, ERR_RECIPE, "%s: cannot be read; it was named as the %s file",
+			       path, name);
 	if (!rc)
 		sources_add(&l->all, &s);
 	return rc;
@@ -305,9 +322,12 @@ static int add_prelude(struct loading *l, const struct script_path *path, struct
 	int rc = source_on_path(path->dirs, "lib", "prelude", &s, e);
 
 	if (rc == -ERR_NOT_FOUND)
-		return err_set(e, ERR_RECIPE, "the shipped recipes are not where they should be: there is no lib/prelude.lua in %s; "
-					      "set FETTLE_RECIPES to their directory",
-			       path->dirs && path->dirs[0] ? path->dirs[0] : "an empty recipe path");
+		return err_set(e, ERR_RECIPE,
+			       "the shipped recipes are not where they should be: there is no "
+			       "lib/prelude.lua in %s; "
+			       "set FETTLE_RECIPES to their directory",
+			       path->dirs && path->dirs[0] ? path->dirs[0]
+							   : "an empty recipe path");
 	if (!rc)
 		sources_add(&l->all, &s);
 	return rc;
@@ -316,8 +336,8 @@ static int add_prelude(struct loading *l, const struct script_path *path, struct
 int script_load(const char *file, const struct script_path *path, struct recipe **out,
 		struct script_sources *out_sources, struct err *e)
 {
-	struct loading l = { .path = path };
-	struct script_sources used = { 0 };
+	struct loading l = {.path = path};
+	struct script_sources used = {0};
 	int rc = add_file(&l, CAMPAIGN, file, e);
 
 	if (!rc && path->site)
@@ -334,8 +354,8 @@ int script_load(const char *file, const struct script_path *path, struct recipe 
 
 int script_reload(const struct script_sources *s, struct recipe **out, struct err *e)
 {
-	struct loading l = { 0 };
-	struct script_sources used = { 0 };
+	struct loading l = {0};
+	struct script_sources used = {0};
 	int rc;
 
 	for (size_t i = 0; i < s->n; i++)
@@ -348,8 +368,8 @@ int script_reload(const struct script_sources *s, struct recipe **out, struct er
 
 int script_catalogue(const struct script_path *path, struct knob **out, size_t *n, struct err *e)
 {
-	struct loading l = { .path = path };
-	struct knob_index index = { 0 };
+	struct loading l = {.path = path};
+	struct knob_index index = {0};
 	struct knob *knobs = NULL;
 	size_t done = 0;
 	int rc = add_prelude(&l, path, e);
@@ -357,7 +377,7 @@ int script_catalogue(const struct script_path *path, struct knob **out, size_t *
 	if (!rc && path->site)
 		rc = add_file(&l, SITE, path->site, e);
 	if (!rc && path->site) {
-		const struct sandbox_job job = { sources_find(&l.all, SITE), NULL, NULL };
+		const struct sandbox_job job = {sources_find(&l.all, SITE), NULL, NULL};
 
 		rc = sandbox_run(sources_find(&l.all, PRELUDE), &job, 1, &l.site_value, e);
 		if (!rc)
@@ -372,7 +392,7 @@ int script_catalogue(const struct script_path *path, struct knob **out, size_t *
 	if (!rc)
 		knobs = xcalloc(index.n + 1, sizeof(*knobs));
 	for (size_t i = 0; !rc && i < index.n; i++) {
-		struct knob_need need = { 0 };
+		struct knob_need need = {0};
 
 		rc = knob_from_index(&index, i, &knobs[i], &need, e);
 		knob_need_done(&need);

@@ -13,11 +13,11 @@
 #include "orchestrator/script/luajson.h"
 
 enum {
-	FIELDS_MAX = 64,   /* of one schema; the largest has half */
-	SHOWN_MAX = 60,    /* bytes of a wrong value that an error shows */
+	FIELDS_MAX = 64, /* of one schema; the largest has half */
+	SHOWN_MAX = 60,  /* bytes of a wrong value that an error shows */
 };
 
-/* --- where ------------------------------------------------------------------------------------ */
+/* --- where -------------------------------------------------------------------------------- */
 
 /* The rest of path behind the layer's mount; NULL if path is not below it. */
 static const char *below(const struct reader_layer *l, const char *path)
@@ -59,7 +59,7 @@ struct place reader_place(const struct reader *r, const char *path)
 {
 	const struct reader_layer *l = reader_layer_of(r, path);
 	_cleanup_free_ char *own = own_path(l, path);
-	struct place at = { .file = xstrdup(l->src->path), .line = locate_line(l->src->text, own) };
+	struct place at = {.file = xstrdup(l->src->path), .line = locate_line(l->src->text, own)};
 
 	return at;
 }
@@ -68,22 +68,22 @@ int reader_fault(const struct reader *r, const char *path, struct err *e, const 
 {
 	const struct reader_layer *l = reader_layer_of(r, path);
 	_cleanup_free_ char *own = own_path(l, path), *text = NULL;
-	struct buf b = { 0 };
+	struct buf b = {0};
 	va_list ap;
 
 	va_start(ap, fmt);
 	buf_vprintf(&b, fmt, ap);
 	va_end(ap);
 	text = buf_take(&b);
-	return err_set(e, ERR_RECIPE, "%s:%d: %s%s%s", l->src->path, locate_line(l->src->text, own), own,
-		       *own ? ": " : "", text);
+	return err_set(e, ERR_RECIPE, "%s:%d: %s%s%s", l->src->path, locate_line(l->src->text, own),
+		       own, *own ? ": " : "", text);
 }
 
-/* --- what was found --------------------------------------------------------------------------- */
+/* --- what was found ----------------------------------------------------------------------- */
 
 void reader_number_text(double v, struct buf *out)
 {
-	struct buf b = { 0 };
+	struct buf b = {0};
 	double back;
 
 	if (v == floor(v) && fabs(v) < 1e15) {
@@ -121,7 +121,8 @@ static void describe(const struct json *v, struct buf *out)
 		return;
 	case JSON_STRING:
 		text = json_text(v, "");
-		buf_printf(out, "\"%.*s\"%s", SHOWN_MAX, text, strlen(text) > SHOWN_MAX ? "..." : "");
+		buf_printf(out, "\"%.*s\"%s", SHOWN_MAX, text,
+			   strlen(text) > SHOWN_MAX ? "..." : "");
 		return;
 	case JSON_ARRAY:
 		buf_str(out, json_len(v) ? "a list" : "an empty table");
@@ -132,10 +133,10 @@ static void describe(const struct json *v, struct buf *out)
 	}
 }
 
-int reader_expected(const struct reader *r, const struct json *v, const char *path, const char *what,
-		    struct err *e)
+int reader_expected(const struct reader *r, const struct json *v, const char *path,
+		    const char *what, struct err *e)
 {
-	struct buf got = { 0 };
+	struct buf got = {0};
 	int rc;
 
 	describe(v, &got);
@@ -144,7 +145,7 @@ int reader_expected(const struct reader *r, const struct json *v, const char *pa
 	return rc;
 }
 
-/* --- one field -------------------------------------------------------------------------------- */
+/* --- one field ---------------------------------------------------------------------------- */
 
 static bool bounded(const struct field *f)
 {
@@ -176,11 +177,11 @@ static bool in_range(const struct field *f, double v)
 	return !bounded(f) || ((f->above ? v > f->min : v >= f->min) && v <= upper(f));
 }
 
-static int number(const struct reader *r, const struct field *f, const struct json *v, const char *path,
-		  bool whole, double *out, struct err *e)
+static int number(const struct reader *r, const struct field *f, const struct json *v,
+		  const char *path, bool whole, double *out, struct err *e)
 {
 	double x = json_number(v, NAN);
-	struct buf what = { 0 };
+	struct buf what = {0};
 	int rc;
 
 	if (json_type(v) == JSON_NUMBER && in_range(f, x) && (!whole || x == floor(x))) {
@@ -196,7 +197,8 @@ static int number(const struct reader *r, const struct field *f, const struct js
 	return rc;
 }
 
-int reader_text(const struct reader *r, const struct json *v, const char *path, char **out, struct err *e)
+int reader_text(const struct reader *r, const struct json *v, const char *path, char **out,
+		struct err *e)
 {
 	if (json_type(v) != JSON_STRING || !*json_text(v, ""))
 		return reader_expected(r, v, path, "a text that is not empty", e);
@@ -205,11 +207,11 @@ int reader_text(const struct reader *r, const struct json *v, const char *path, 
 	return 0;
 }
 
-static int word(const struct reader *r, const struct field *f, const struct json *v, const char *path, int *out,
-		struct err *e)
+static int word(const struct reader *r, const struct field *f, const struct json *v,
+		const char *path, int *out, struct err *e)
 {
 	const char *text = json_text(v, NULL), *near;
-	struct buf what = { 0 };
+	struct buf what = {0};
 	int rc;
 
 	for (int i = 0; text && f->words[i]; i++) {
@@ -229,10 +231,11 @@ static int word(const struct reader *r, const struct field *f, const struct json
 	return rc;
 }
 
-int reader_texts(const struct reader *r, const struct json *v, const char *path, struct strv *out, struct err *e)
+int reader_texts(const struct reader *r, const struct json *v, const char *path, struct strv *out,
+		 struct err *e)
 {
-	struct strv list = { 0 };
-	struct buf text = { 0 };
+	struct strv list = {0};
+	struct buf text = {0};
 	size_t i = 0;
 	int rc = 0;
 
@@ -260,17 +263,19 @@ int reader_texts(const struct reader *r, const struct json *v, const char *path,
 	return 0;
 }
 
-static int function(const struct reader *r, const struct json *v, const char *path, char **out, struct err *e)
+static int function(const struct reader *r, const struct json *v, const char *path, char **out,
+		    struct err *e)
 {
 	if (!is_function(v))
 		return reader_expected(r, v, path, "a function", e);
 	free(*out);
-	*out = xasprintf("%s:%s", reader_layer_of(r, path)->src->name, json_text(json_get(v, LUAJSON_FUNCTION), ""));
+	*out = xasprintf("%s:%s", reader_layer_of(r, path)->src->name,
+			 json_text(json_get(v, LUAJSON_FUNCTION), ""));
 	return 0;
 }
 
-static int read_field(const struct reader *r, const struct field *f, const struct json *v, const char *path,
-		      void *out, struct err *e)
+static int read_field(const struct reader *r, const struct field *f, const struct json *v,
+		      const char *path, void *out, struct err *e)
 {
 	double scale = f->scale != 0 ? f->scale : 1, x = 0;
 	int rc, i = 0;
@@ -328,14 +333,14 @@ static int read_field(const struct reader *r, const struct field *f, const struc
 	return 0;
 }
 
-/* --- a table ---------------------------------------------------------------------------------- */
+/* --- a table ------------------------------------------------------------------------------ */
 
-static int unknown_field(const struct reader *r, const struct schema *s, const char *name, const char *path,
-			 struct err *e)
+static int unknown_field(const struct reader *r, const struct schema *s, const char *name,
+			 const char *path, struct err *e)
 {
 	_cleanup_free_ char *at = fieldpath_child(path, name);
-	const char *names[FIELDS_MAX + 1] = { NULL }, *near;
-	struct buf list = { 0 };
+	const char *names[FIELDS_MAX + 1] = {NULL}, *near;
+	struct buf list = {0};
 	int rc;
 
 	for (size_t i = 0; s->fields[i].name && i < FIELDS_MAX; i++) {
@@ -343,14 +348,15 @@ static int unknown_field(const struct reader *r, const struct schema *s, const c
 		buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
 	}
 	near = str_nearest(name, names);
-	rc = reader_fault(r, at, e, "there is no such field in %s%s%s%s; the fields are: %s", s->name,
-			  near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", list.data);
+	rc = reader_fault(r, at, e, "there is no such field in %s%s%s%s; the fields are: %s",
+			  s->name, near ? "; did you mean \"" : "", near ? near : "",
+			  near ? "\"?" : "", list.data);
 	buf_free(&list);
 	return rc;
 }
 
-static int check_names(const struct reader *r, const struct schema *s, const struct json *v, const char *path,
-		       struct err *e)
+static int check_names(const struct reader *r, const struct schema *s, const struct json *v,
+		       const char *path, struct err *e)
 {
 	for (const struct json *m = json_first(v); m; m = json_next(m)) {
 		const char *name = json_key(m);
@@ -364,8 +370,8 @@ static int check_names(const struct reader *r, const struct schema *s, const str
 	return 0;
 }
 
-int reader_table(const struct reader *r, const struct schema *s, const struct json *v, const char *path,
-		 void *out, struct err *e)
+int reader_table(const struct reader *r, const struct schema *s, const struct json *v,
+		 const char *path, void *out, struct err *e)
 {
 	bool empty = json_type(v) == JSON_ARRAY && !json_len(v);
 	_cleanup_free_ char *what = xasprintf("a table with the fields of %s", s->name);
@@ -381,13 +387,14 @@ int reader_table(const struct reader *r, const struct schema *s, const struct js
 		if (member && json_type(member) != JSON_NULL)
 			rc = read_field(r, f, member, at, (char *)out + f->offset, e);
 		else if (f->required)
-			rc = reader_fault(r, at, e, "missing: %s%s%s", f->doc, f->example ? ", e.g. " : "",
+			rc = reader_fault(r, at, e, "missing: %s%s%s", f->doc,
+					  f->example ? ", e.g. " : "",
 					  f->example ? f->example : "");
 	}
 	return rc;
 }
 
-/* --- layers ----------------------------------------------------------------------------------- */
+/* --- layers ------------------------------------------------------------------------------- */
 
 static bool mergeable(const struct json *v)
 {
@@ -411,7 +418,7 @@ struct json *reader_merge(const struct json *over, const struct json *under)
 	return out;
 }
 
-/* --- the reference ---------------------------------------------------------------------------- */
+/* --- the reference ------------------------------------------------------------------------ */
 
 static void kind_text(const struct field *f, struct buf *out)
 {
@@ -455,9 +462,13 @@ static void kind_text(const struct field *f, struct buf *out)
 void reader_reference(const struct schema *s, struct buf *out)
 {
 	for (const struct field *f = s->fields; f->name; f++) {
+		const char *quote = f->example ? "`" : "";
+
 		buf_printf(out, "| `%s` | ", f->name);
 		kind_text(f, out);
-		buf_printf(out, " | %s | %s | %s | %s |\n", f->unit ? f->unit : "",
-			   f->required ? "required" : f->dflt ? f->dflt : "none", f->doc, f->example ? f->example : "");
+		buf_printf(out, " | %s | ", f->unit ? f->unit : "");
+		buf_str(out, f->required ? "required" : f->dflt ? f->dflt : "none");
+		buf_printf(out, " | %s | %s%s%s |\n", f->doc, quote, f->example ? f->example : "",
+			   quote);
 	}
 }

@@ -25,7 +25,8 @@
 struct reader_layer {
 	const struct json *value;
 	const struct script_source *src;
-	const char *mount;  /* path in the merged value at which this layer's value begins; "" for the whole */
+	const char *mount;  /* path in the merged value at which this layer's value begins; "" for
+			       the whole */
 	const char *prefix; /* path of the layer's value in what `src` returns; "" for the whole */
 };
 
@@ -54,37 +55,41 @@ struct field {
 	const char *name;
 	enum field_type type;
 	bool required;
-	bool above;        /* min itself is not allowed */
-	double min, max;   /* of numbers; both 0: any */
-	double scale;      /* 0: 1 */
+	bool above;      /* min itself is not allowed */
+	double min, max; /* of numbers; both 0: any */
+	double scale;    /* 0: 1 */
 	size_t offset;
 	const char *const *words;
 	const struct schema *sub;
-	int (*read)(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e);
-	/* For the reference. `kind` describes a custom field; the others have theirs from the type. */
+	int (*read)(const struct reader *r, const struct json *v, const char *path, void *out,
+		    struct err *e);
+	/* For the reference. `kind` describes a custom field; the others have theirs from the type.
+	 */
 	const char *kind, *unit, *dflt, *doc, *example;
 };
 
 struct schema {
-	const char *name;            /* as the reference calls it */
-	const struct field *fields;  /* ends with name NULL */
+	const char *name;           /* as the reference calls it */
+	const struct field *fields; /* ends with name NULL */
 };
 
 /* Read the table v, which stands at `path`, into the struct at `out`. Fields that are absent leave
  * their member alone, so defaults are set before. */
-int reader_table(const struct reader *r, const struct schema *s, const struct json *v, const char *path,
-		 void *out, struct err *e);
+int reader_table(const struct reader *r, const struct schema *s, const struct json *v,
+		 const char *path, void *out, struct err *e);
 
 /* Values of one kind; `path` is only for the error. */
-int reader_text(const struct reader *r, const struct json *v, const char *path, char **out, struct err *e);
-int reader_texts(const struct reader *r, const struct json *v, const char *path, struct strv *out, struct err *e);
+int reader_text(const struct reader *r, const struct json *v, const char *path, char **out,
+		struct err *e);
+int reader_texts(const struct reader *r, const struct json *v, const char *path, struct strv *out,
+		 struct err *e);
 
 /* "FILE:LINE: path: text" with ERR_RECIPE. */
 int reader_fault(const struct reader *r, const char *path, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* "expected WHAT, got VALUE" there. */
-int reader_expected(const struct reader *r, const struct json *v, const char *path, const char *what,
-		    struct err *e);
+int reader_expected(const struct reader *r, const struct json *v, const char *path,
+		    const char *what, struct err *e);
 
 /* File and line of the field at `path`, in the layer that it comes from. */
 struct place reader_place(const struct reader *r, const char *path);

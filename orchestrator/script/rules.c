@@ -13,9 +13,10 @@
 
 enum { RULES_MAX = 200 };
 
-static const char *const bottleneck_words[] = { "unknown", "compute", "communication", "storage", "host", "memory", NULL };
+static const char *const bottleneck_words[] = {
+	"unknown", "compute", "communication", "storage", "host", "memory", NULL};
 
-/* --- calling ---------------------------------------------------------------------------------- */
+/* --- calling ------------------------------------------------------------------------------ */
 
 static struct json *signals_json(const struct script_signals *s)
 {
@@ -42,22 +43,24 @@ static struct json *setting_json(const char *text)
 }
 
 /* Take "source:path" apart: the source, and the path as a part of `function`. */
-static int find_function(const struct script_sources *s, const char *function, struct sandbox_job *job, struct err *e)
+static int find_function(const struct script_sources *s, const char *function,
+			 struct sandbox_job *job, struct err *e)
 {
 	const char *colon = strchr(function, ':');
 	_cleanup_free_ char *name = colon ? xstrndup(function, (size_t)(colon - function)) : NULL;
 
 	job->src = name ? sources_find(s, name) : NULL;
 	if (!job->src)
-		return err_set(e, ERR_STATE, "the stored sources hold no function \"%.100s\"", function);
+		return err_set(e, ERR_STATE, "the stored sources hold no function \"%.100s\"",
+			       function);
 	job->call = colon + 1;
 	return 0;
 }
 
-static int call(const struct script_sources *s, const char *function, struct json *args, struct json **value,
-		const struct script_source **src, struct err *e)
+static int call(const struct script_sources *s, const char *function, struct json *args,
+		struct json **value, const struct script_source **src, struct err *e)
 {
-	struct sandbox_job job = { .args = args };
+	struct sandbox_job job = {.args = args};
 	int rc = find_function(s, function, &job, e);
 
 	*value = NULL;
@@ -68,28 +71,48 @@ static int call(const struct script_sources *s, const char *function, struct jso
 	return rc;
 }
 
-/* Errors in what a function returns name the function's place, which the layer finds by its path. */
-static struct reader_layer returned(const struct json *v, const struct script_source *src, const char *function)
+/* Errors in what a function returns name the function's place, which the layer finds by its path.
+ */
+static struct reader_layer returned(const struct json *v, const struct script_source *src,
+				    const char *function)
 {
-	return (struct reader_layer){ v, src, "", strchr(function, ':') + 1 };
+	return (struct reader_layer){v, src, "", strchr(function, ':') + 1};
 }
 
-/* --- knobs ------------------------------------------------------------------------------------ */
+/* --- knobs -------------------------------------------------------------------------------- */
 
 static const struct field expectation_fields[] = {
-	{ .name = "worth_trying", .type = FIELD_BOOL, .offset = offsetof(struct expectation, worth_trying),
-	  .dflt = "true", .doc = "false: leave this value out" },
-	{ .name = "gain", .type = FIELD_NUMBER, .offset = offsetof(struct expectation, gain), .dflt = "unknown",
-	  .unit = "share", .doc = "what it will probably give" },
-	{ .name = "ceiling", .type = FIELD_NUMBER, .offset = offsetof(struct expectation, ceiling), .dflt = "unknown",
-	  .unit = "share", .doc = "what it can give at most" },
-	{ .name = "bottleneck", .type = FIELD_WORD, .words = bottleneck_words,
-	  .offset = offsetof(struct expectation, bottleneck), .dflt = "the knob's", .doc = "what it relieves" },
-	{ .name = "why", .type = FIELD_TEXT, .offset = offsetof(struct expectation, why), .dflt = "none",
-	  .doc = "one sentence with the evidence" },
-	{ .name = NULL },
+	{.name = "worth_trying",
+	 .type = FIELD_BOOL,
+	 .offset = offsetof(struct expectation, worth_trying),
+	 .dflt = "true",
+	 .doc = "false: leave this value out"},
+	{.name = "gain",
+	 .type = FIELD_NUMBER,
+	 .offset = offsetof(struct expectation, gain),
+	 .dflt = "unknown",
+	 .unit = "share",
+	 .doc = "what it will probably give"},
+	{.name = "ceiling",
+	 .type = FIELD_NUMBER,
+	 .offset = offsetof(struct expectation, ceiling),
+	 .dflt = "unknown",
+	 .unit = "share",
+	 .doc = "what it can give at most"},
+	{.name = "bottleneck",
+	 .type = FIELD_WORD,
+	 .words = bottleneck_words,
+	 .offset = offsetof(struct expectation, bottleneck),
+	 .dflt = "the knob's",
+	 .doc = "what it relieves"},
+	{.name = "why",
+	 .type = FIELD_TEXT,
+	 .offset = offsetof(struct expectation, why),
+	 .dflt = "none",
+	 .doc = "one sentence with the evidence"},
+	{.name = NULL},
 };
-static const struct schema schema_expectation = { "expectation", expectation_fields };
+static const struct schema schema_expectation = {"expectation", expectation_fields};
 
 void expectation_done(struct expectation *x)
 {
@@ -97,10 +120,12 @@ void expectation_done(struct expectation *x)
 	memset(x, 0, sizeof(*x));
 }
 
-int script_expect(const struct script_sources *s, const struct knob *k, const char *value, const char *current,
-		  const struct script_signals *signals, struct expectation *out, struct err *e)
+int script_expect(const struct script_sources *s, const struct knob *k, const char *value,
+		  const char *current, const struct script_signals *signals,
+		  struct expectation *out, struct err *e)
 {
-	struct expectation x = { .worth_trying = true, .gain = NAN, .ceiling = NAN, .bottleneck = k->bottleneck };
+	struct expectation x = {
+		.worth_trying = true, .gain = NAN, .ceiling = NAN, .bottleneck = k->bottleneck};
 	const struct script_source *src;
 	struct json *args, *v = NULL;
 	int rc = 0;
@@ -114,7 +139,7 @@ int script_expect(const struct script_sources *s, const struct knob *k, const ch
 	}
 	if (!rc && v && json_type(v) != JSON_NULL) {
 		const struct reader_layer layer = returned(v, src, k->expect);
-		const struct reader r = { &layer, 1 };
+		const struct reader r = {&layer, 1};
 
 		rc = reader_table(&r, &schema_expectation, v, "", &x, e);
 	}
@@ -142,7 +167,7 @@ int script_lint(const struct script_sources *s, const struct knob *k, const char
 	rc = call(s, k->lint, args, &v, &src, e);
 	if (!rc && json_type(v) != JSON_NULL) {
 		const struct reader_layer layer = returned(v, src, k->lint);
-		const struct reader r = { &layer, 1 };
+		const struct reader r = {&layer, 1};
 
 		rc = reader_text(&r, v, "", reason, e);
 	}
@@ -150,7 +175,7 @@ int script_lint(const struct script_sources *s, const struct knob *k, const char
 	return rc;
 }
 
-/* --- rules ------------------------------------------------------------------------------------ */
+/* --- rules -------------------------------------------------------------------------------- */
 
 void findings_free(struct finding *f, size_t n)
 {
@@ -162,43 +187,66 @@ void findings_free(struct finding *f, size_t n)
 }
 
 static const struct field finding_fields[] = {
-	{ .name = "bottleneck", .type = FIELD_WORD, .words = bottleneck_words, .required = true,
-	  .offset = offsetof(struct finding, bottleneck), .doc = "what holds the workload back" },
-	{ .name = "share", .type = FIELD_NUMBER, .min = 0, .max = 1, .offset = offsetof(struct finding, share),
-	  .dflt = "unknown", .unit = "share", .doc = "of the step" },
-	{ .name = "evidence", .type = FIELD_TEXT, .required = true, .offset = offsetof(struct finding, evidence),
-	  .doc = "one sentence with the figures" },
-	{ .name = NULL },
+	{.name = "bottleneck",
+	 .type = FIELD_WORD,
+	 .words = bottleneck_words,
+	 .required = true,
+	 .offset = offsetof(struct finding, bottleneck),
+	 .doc = "what holds the workload back"},
+	{.name = "share",
+	 .type = FIELD_NUMBER,
+	 .min = 0,
+	 .max = 1,
+	 .offset = offsetof(struct finding, share),
+	 .dflt = "unknown",
+	 .unit = "share",
+	 .doc = "of the step"},
+	{.name = "evidence",
+	 .type = FIELD_TEXT,
+	 .required = true,
+	 .offset = offsetof(struct finding, evidence),
+	 .doc = "one sentence with the figures"},
+	{.name = NULL},
 };
-static const struct schema schema_finding = { "finding", finding_fields };
+static const struct schema schema_finding = {"finding", finding_fields};
 
 struct rule {
 	char *name, *when;
 };
 
 static const struct field rule_fields[] = {
-	{ .name = "name", .type = FIELD_TEXT, .required = true, .offset = offsetof(struct rule, name),
-	  .doc = "letters, digits, `_` and `-`" },
-	{ .name = "when", .type = FIELD_FUNCTION, .required = true, .offset = offsetof(struct rule, when),
-	  .doc = "signals -> finding, or nil" },
-	{ .name = NULL },
+	{.name = "name",
+	 .type = FIELD_TEXT,
+	 .required = true,
+	 .offset = offsetof(struct rule, name),
+	 .doc = "letters, digits, `_` and `-`"},
+	{.name = "when",
+	 .type = FIELD_FUNCTION,
+	 .required = true,
+	 .offset = offsetof(struct rule, when),
+	 .doc = "signals -> finding, or nil"},
+	{.name = NULL},
 };
-static const struct schema schema_rule = { "rule", rule_fields };
+static const struct schema schema_rule = {"rule", rule_fields};
 
-static int read_rules(const struct script_source *src, const struct json *list, struct rule *rules, size_t *n, struct err *e)
+static int read_rules(const struct script_source *src, const struct json *list, struct rule *rules,
+		      size_t *n, struct err *e)
 {
-	const struct reader_layer layer = { list, src, "", "" };
-	const struct reader r = { &layer, 1 };
+	const struct reader_layer layer = {list, src, "", ""};
+	const struct reader r = {&layer, 1};
 	size_t i = 0;
 	int rc = 0;
 
 	if (json_type(list) != JSON_ARRAY)
-		return reader_expected(&r, list, "", "a list of rules: { { name = ..., when = function(s) ... end } }", e);
+		return reader_expected(
+			&r, list, "",
+			"a list of rules: { { name = ..., when = function(s) ... end } }", e);
 	for (const struct json *v = json_first(list); v && !rc; v = json_next(v)) {
 		_cleanup_free_ char *at = xasprintf("[%zu]", ++i);
 
 		if (*n >= RULES_MAX)
-			return err_set(e, ERR_LIMIT, "%s: more than %d rules", src->path, RULES_MAX);
+			return err_set(e, ERR_LIMIT, "%s: more than %d rules", src->path,
+				       RULES_MAX);
 		rc = reader_table(&r, &schema_rule, v, at, &rules[*n], e);
 		(*n)++;
 	}
@@ -206,7 +254,8 @@ static int read_rules(const struct script_source *src, const struct json *list, 
 }
 
 /* Names and functions of the rules of all files; rules has room for RULES_MAX. */
-static int collect_rules(const struct script_sources *s, struct rule *rules, size_t *n, struct err *e)
+static int collect_rules(const struct script_sources *s, struct rule *rules, size_t *n,
+			 struct err *e)
 {
 	struct sandbox_job *jobs = xcalloc(s->n + 1, sizeof(*jobs));
 	struct json **values = xcalloc(s->n + 1, sizeof(*values));
@@ -234,19 +283,19 @@ static int by_share(const void *pa, const void *pb)
 	return x != y ? (x < y) - (x > y) : strcmp(a->rule, b->rule);
 }
 
-static int read_finding(const struct script_source *src, const struct rule *rule, const struct json *v, struct finding *f,
-			struct err *e)
+static int read_finding(const struct script_source *src, const struct rule *rule,
+			const struct json *v, struct finding *f, struct err *e)
 {
 	const struct reader_layer layer = returned(v, src, rule->when);
-	const struct reader r = { &layer, 1 };
+	const struct reader r = {&layer, 1};
 
 	f->share = NAN;
 	f->rule = xstrdup(rule->name);
 	return reader_table(&r, &schema_finding, v, "", f, e);
 }
 
-static int apply_rules(const struct script_sources *s, const struct rule *rules, size_t n, struct json *args,
-		       struct finding *out, size_t *found, struct err *e)
+static int apply_rules(const struct script_sources *s, const struct rule *rules, size_t n,
+		       struct json *args, struct finding *out, size_t *found, struct err *e)
 {
 	struct sandbox_job *jobs = xcalloc(n + 1, sizeof(*jobs));
 	struct json **values = xcalloc(n + 1, sizeof(*values));
@@ -268,8 +317,8 @@ static int apply_rules(const struct script_sources *s, const struct rule *rules,
 	return rc;
 }
 
-int script_diagnose(const struct script_sources *s, const struct script_signals *signals, struct finding **out,
-		    size_t *n, struct err *e)
+int script_diagnose(const struct script_sources *s, const struct script_signals *signals,
+		    struct finding **out, size_t *n, struct err *e)
 {
 	struct rule *rules = xcalloc(RULES_MAX, sizeof(*rules));
 	struct finding *found;

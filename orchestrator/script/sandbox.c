@@ -21,17 +21,17 @@
 #include "orchestrator/script/luastate.h"
 
 /* How the child names the text in positions of errors; the parent puts the file's path there. */
-#define CHUNK_SOURCE "src"
+#define CHUNK_SOURCE  "src"
 #define CHUNK_PRELUDE "prelude"
 
 /* Bytes of an error's text; what does not fit struct err is of no use. */
 enum { ERROR_MAX = 1500 };
 
-/* --- the child ------------------------------------------------------------------------------ */
+/* --- the child ---------------------------------------------------------------------------- */
 
 static void limit_child(void)
 {
-	const struct rlimit cpu = { SANDBOX_CPU_S, SANDBOX_CPU_S + 1 }, none = { 0, 0 };
+	const struct rlimit cpu = {SANDBOX_CPU_S, SANDBOX_CPU_S + 1}, none = {0, 0};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CPU, &cpu);
@@ -74,7 +74,8 @@ static char *dir_of(const char *path)
 	return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
 }
 
-/* Stack: outcome, value that is to be taken. Protected, since luajson_take may run out of memory. */
+/* Stack: outcome, value that is to be taken. Protected, since luajson_take may run out of memory.
+ */
 static int take_value(lua_State *l)
 {
 	struct outcome *o = lua_touserdata(l, 1);
@@ -90,7 +91,8 @@ static int call_function(lua_State *l)
 	size_t n = job->args ? json_len(job->args) : 0;
 
 	if (!luajson_push_function(l, 2, job->call))
-		return luaL_error(l, "there is no function '%s' in the value of this file", job->call);
+		return luaL_error(l, "there is no function '%s' in the value of this file",
+				  job->call);
 	luaL_checkstack(l, (int)n + 4, "too many arguments");
 	for (size_t i = 0; i < n; i++)
 		luajson_push(l, json_at(job->args, i));
@@ -98,7 +100,8 @@ static int call_function(lua_State *l)
 	return 1;
 }
 
-static int run_job(lua_State *l, const struct script_source *prelude, const struct sandbox_job *job, struct outcome *o)
+static int run_job(lua_State *l, const struct script_source *prelude, const struct sandbox_job *job,
+		   struct outcome *o)
 {
 	int status = prelude ? luastate_run(l, prelude, "=" CHUNK_PRELUDE, 0) : 0;
 
@@ -121,33 +124,37 @@ static int run_job(lua_State *l, const struct script_source *prelude, const stru
 	return status;
 }
 
-static struct json *describe_failure(lua_State *l, const struct luastate_budget *b, const struct outcome *o)
+static struct json *describe_failure(lua_State *l, const struct luastate_budget *b,
+				     const struct outcome *o)
 {
 	struct json *line = json_object();
 	const char *text = o->status && lua_type(l, -1) == LUA_TSTRING ? lua_tostring(l, -1) : NULL;
 
 	if (b->out_of_instructions)
 		json_set_text(line, "limit", "instructions");
-	else if (b->out_of_memory && (o->status == LUA_ERRMEM || !text || strstr(text, "not enough memory")))
+	else if (b->out_of_memory &&
+		 (o->status == LUA_ERRMEM || !text || strstr(text, "not enough memory")))
 		json_set_text(line, "limit", "memory");
 	if (!o->status) {
 		json_set_text(line, "where", o->where.data ? o->where.data : "");
 		json_set_text(line, "error", o->why.data ? o->why.data : "cannot be read");
 	} else {
-		_cleanup_free_ char *cut = xstrndup(text ? text : "an error that is not a text was raised", ERROR_MAX);
+		_cleanup_free_ char *cut = xstrndup(
+			text ? text : "an error that is not a text was raised", ERROR_MAX);
 
 		json_set_text(line, "error", cut);
 	}
 	return line;
 }
 
-static _Noreturn void child(int fd, const struct script_source *prelude, const struct sandbox_job *jobs, size_t n)
+static _Noreturn void child(int fd, const struct script_source *prelude,
+			    const struct sandbox_job *jobs, size_t n)
 {
-	struct luastate_budget budget = { 0 };
+	struct luastate_budget budget = {0};
 
 	limit_child();
 	for (size_t i = 0; i < n; i++) {
-		struct outcome o = { 0 };
+		struct outcome o = {0};
 		char *dir = dir_of(jobs[i].src->path);
 		lua_State *l = luastate_open(&budget, dir);
 		struct json *line;
@@ -168,14 +175,15 @@ static _Noreturn void child(int fd, const struct script_source *prelude, const s
 	_exit(0);
 }
 
-/* --- the parent ----------------------------------------------------------------------------- */
+/* --- the parent --------------------------------------------------------------------------- */
 
 static int too_long(const struct sandbox_job *job, struct err *e)
 {
-	return err_set(e, ERR_RECIPE,
-		       "%s: evaluating it took more than %d s of CPU time: look for an endless loop, or a "
-		       "pattern of string.find, match or gsub that backtracks without end", job->src->path,
-		       SANDBOX_CPU_S);
+	return err_set(
+		e, ERR_RECIPE,
+		"%s: evaluating it took more than %d s of CPU time: look for an endless loop, or a "
+		"pattern of string.find, match or gsub that backtracks without end",
+		job->src->path, SANDBOX_CPU_S);
 }
 
 /* All of the child's output, or a negative error when it is too much or takes too long. */
@@ -185,13 +193,16 @@ static int collect(int fd, struct buf *out, struct err *e)
 	char chunk[65536];
 
 	for (;;) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
+		struct pollfd p = {.fd = fd, .events = POLLIN};
 		int64_t left = end - clock_mono_us(&clock_system);
 		ssize_t n;
 
 		if (left <= 0)
-			return err_set(e, ERR_TEMP, "evaluating the recipe did not end within %d s: this machine "
-						    "is overloaded; try again", SANDBOX_WALL_S);
+			return err_set(
+				e, ERR_TEMP,
+				"evaluating the recipe did not end within %d s: this machine "
+				"is overloaded; try again",
+				SANDBOX_WALL_S);
 		if (poll(&p, 1, (int)(left / 1000) + 1) < 0 && errno != EINTR)
 			return err_sys(e, ERR_IO, "waiting for the recipe's process");
 		if (!(p.revents & (POLLIN | POLLHUP)))
@@ -209,16 +220,18 @@ static int collect(int fd, struct buf *out, struct err *e)
 	}
 }
 
-static int failure(const struct script_source *prelude, const struct sandbox_job *job, const struct json *line,
-		   struct err *e)
+static int failure(const struct script_source *prelude, const struct sandbox_job *job,
+		   const struct json *line, struct err *e)
 {
-	const char *text = json_text(json_get(line, "error"), ""), *limit = json_text(json_get(line, "limit"), NULL);
+	const char *text = json_text(json_get(line, "error"), ""),
+		   *limit = json_text(json_get(line, "limit"), NULL);
 	const char *where = json_text(json_get(line, "where"), NULL), *file = job->src->path;
 	const char *rest = text;
 	int at = 0, used = 0;
 
 	if (where)
-		return err_set(e, ERR_RECIPE, "%s:%d: %s: %s", file, job->call ? 1 : locate_line(job->src->text, where),
+		return err_set(e, ERR_RECIPE, "%s:%d: %s: %s", file,
+			       job->call ? 1 : locate_line(job->src->text, where),
 			       *where ? where : "the value that the file returns", text);
 	if (sscanf(text, CHUNK_SOURCE ":%d: %n", &at, &used) == 1 && used) {
 		rest = text + used;
@@ -227,10 +240,14 @@ static int failure(const struct script_source *prelude, const struct sandbox_job
 		file = prelude->path;
 	}
 	if (limit && !strcmp(limit, "instructions"))
-		return err_set(e, ERR_RECIPE, "%s:%d: evaluating it took more than %d million instructions: look for "
-					      "an endless loop", file, at, LUASTATE_INSTRUCTIONS_MAX / 1000000);
+		return err_set(
+			e, ERR_RECIPE,
+			"%s:%d: evaluating it took more than %d million instructions: look for "
+			"an endless loop",
+			file, at, LUASTATE_INSTRUCTIONS_MAX / 1000000);
 	if (limit)
-		return err_set(e, ERR_RECIPE, "%s:%d: evaluating it needs more than %d MiB of memory", file, at,
+		return err_set(e, ERR_RECIPE,
+			       "%s:%d: evaluating it needs more than %d MiB of memory", file, at,
 			       LUASTATE_MEMORY_MAX >> 20);
 	if (!used)
 		return err_set(e, ERR_RECIPE, "%s: %s", file, rest);
@@ -238,8 +255,9 @@ static int failure(const struct script_source *prelude, const struct sandbox_job
 }
 
 /* The lines of the child: {"value":...} of each job, or {"error":...} of the first that fails. */
-static int read_lines(const struct buf *out, const struct script_source *prelude, const struct sandbox_job *jobs,
-		      size_t n, struct json **values, size_t *done, struct err *e)
+static int read_lines(const struct buf *out, const struct script_source *prelude,
+		      const struct sandbox_job *jobs, size_t n, struct json **values, size_t *done,
+		      struct err *e)
 {
 	const char *at = out->data, *end;
 
@@ -263,8 +281,8 @@ static int read_lines(const struct buf *out, const struct script_source *prelude
 	return 0;
 }
 
-static int judge(const struct buf *out, int status, const struct script_source *prelude, const struct sandbox_job *jobs,
-		 size_t n, struct json **values, struct err *e)
+static int judge(const struct buf *out, int status, const struct script_source *prelude,
+		 const struct sandbox_job *jobs, size_t n, struct json **values, struct err *e)
 {
 	size_t done = 0;
 	int rc = read_lines(out, prelude, jobs, n, values, &done, e);
@@ -275,9 +293,11 @@ static int judge(const struct buf *out, int status, const struct script_source *
 	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
 		return too_long(job, e);
 	if (WIFSIGNALED(status))
-		return err_set(e, ERR_RECIPE, "%s: the process that evaluated it died of signal %d (%s)",
+		return err_set(e, ERR_RECIPE,
+			       "%s: the process that evaluated it died of signal %d (%s)",
 			       job->src->path, WTERMSIG(status), strsignal(WTERMSIG(status)));
-	return err_set(e, ERR_IO, "%s: the process that evaluated it ended without an answer", job->src->path);
+	return err_set(e, ERR_IO, "%s: the process that evaluated it ended without an answer",
+		       job->src->path);
 }
 
 static int wait_for(pid_t pid, bool kill_it)
@@ -294,7 +314,7 @@ static int wait_for(pid_t pid, bool kill_it)
 int sandbox_run(const struct script_source *prelude, const struct sandbox_job *jobs, size_t n,
 		struct json **values, struct err *e)
 {
-	struct buf out = { 0 };
+	struct buf out = {0};
 	int fds[2], rc, status;
 	pid_t pid;
 

@@ -14,18 +14,21 @@
 
 enum {
 	SANDBOX_CPU_S = 2,    /* of all jobs of one call; a campaign with all knobs takes 0.01 s */
-	SANDBOX_WALL_S = 120, /* a child that gets one part in sixty of a CPU still ends by RLIMIT_CPU */
-	SANDBOX_OUTPUT_MAX = 16 * 1024 * 1024, /* four times what LUAJSON_BYTES_MAX allows, for escapes */
+	SANDBOX_WALL_S = 120, /* a child that gets one part in sixty of a CPU still ends by
+				 RLIMIT_CPU */
+	SANDBOX_OUTPUT_MAX = 16 * 1024 *
+			     1024, /* four times what LUAJSON_BYTES_MAX allows, for escapes */
 };
 
 struct sandbox_job {
 	const struct script_source *src;
-	const char *call;        /* NULL: the value that the file returns; else path of a function in that value */
+	const char *call; /* NULL: the value that the file returns; else path of a function in that
+			     value */
 	const struct json *args; /* array of arguments of the call; NULL: none */
 };
 
-/* Run the jobs; values[i] is the value of jobs[i], owned by the caller. `prelude` is run before each
- * source in its state. ERR_RECIPE names file and line; on failure all values are NULL. */
+/* Run the jobs; values[i] is the value of jobs[i], owned by the caller. `prelude` is run before
+ * each source in its state. ERR_RECIPE names file and line; on failure all values are NULL. */
 int sandbox_run(const struct script_source *prelude, const struct sandbox_job *jobs, size_t n,
 		struct json **values, struct err *e);
 

@@ -16,17 +16,21 @@ enum {
 	MIB = 1024 * 1024,
 };
 
-static const char *const better_words[] = { "up", "down", NULL };
-static const char *const stat_words[] = { "mean", "median", "p95", "p99", "min", "max", "last", "value", NULL };
-static const char *const mode_words[] = { "quick", "standard", "long", "strict", NULL };
-static const char *const scheduler_words[] = { "local", "slurm", "fake", NULL };
-static const char *const launcher_words[] = { "exec", "srun", "mpirun", "torchrun", NULL };
+static const char *const better_words[] = {"up", "down", NULL};
+static const char *const stat_words[] = {"mean", "median", "p95",   "p99", "min",
+					 "max",  "last",   "value", NULL};
+static const char *const mode_words[] = {"quick", "standard", "long", "strict", NULL};
+static const char *const scheduler_words[] = {"local", "slurm", "fake", NULL};
+static const char *const launcher_words[] = {"exec", "srun", "mpirun", "torchrun", NULL};
 
-#define AT(member) offsetof(struct recipe, member)
+#define AT(member)       offsetof(struct recipe, member)
 #define IN(type, member) offsetof(struct type, member)
-#define END { .name = NULL }
+#define END                  \
+	{                    \
+		.name = NULL \
+	}
 
-/* --- objective -------------------------------------------------------------------------------- */
+/* --- objective ---------------------------------------------------------------------------- */
 
 struct objective_draft {
 	char *metric, *stat;
@@ -34,20 +38,33 @@ struct objective_draft {
 };
 
 static const struct field objective_fields[] = {
-	{ .name = "metric", .type = FIELD_TEXT, .required = true, .offset = IN(objective_draft, metric),
-	  .doc = "name of the metric", .example = "\"step_time_ms\"" },
-	{ .name = "stat", .type = FIELD_CHOICE, .words = stat_words, .offset = IN(objective_draft, stat),
-	  .dflt = "by metric", .doc = "which statistic of the measured window counts" },
-	{ .name = "better", .type = FIELD_WORD, .words = better_words, .offset = IN(objective_draft, better),
-	  .dflt = "from the catalogue of metrics", .doc = "which way is better; needed for a metric of your own" },
+	{.name = "metric",
+	 .type = FIELD_TEXT,
+	 .required = true,
+	 .offset = IN(objective_draft, metric),
+	 .doc = "name of the metric",
+	 .example = "\"step_time_ms\""},
+	{.name = "stat",
+	 .type = FIELD_CHOICE,
+	 .words = stat_words,
+	 .offset = IN(objective_draft, stat),
+	 .dflt = "by metric",
+	 .doc = "which statistic of the measured window counts"},
+	{.name = "better",
+	 .type = FIELD_WORD,
+	 .words = better_words,
+	 .offset = IN(objective_draft, better),
+	 .dflt = "from the catalogue of metrics",
+	 .doc = "which way is better; needed for a metric of your own"},
 	END,
 };
-static const struct schema schema_objective = { "objective", objective_fields };
+static const struct schema schema_objective = {"objective", objective_fields};
 
-static int read_objective(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e)
+static int read_objective(const struct reader *r, const struct json *v, const char *path, void *out,
+			  struct err *e)
 {
 	struct recipe *recipe = out;
-	struct objective_draft d = { .better = -1 };
+	struct objective_draft d = {.better = -1};
 	int rc;
 
 	if (json_type(v) == JSON_STRING)
@@ -76,18 +93,30 @@ const char *schema_default_stat(const char *metric)
 	return str_eq(metric, "loss") || str_eq(metric, "val_loss") ? "last" : "mean";
 }
 
-/* --- guards ----------------------------------------------------------------------------------- */
+/* --- guards ------------------------------------------------------------------------------- */
 
 static const struct field guard_fields[] = {
-	{ .name = "margin", .type = FIELD_NUMBER, .required = true, .min = 0, .max = 1, .offset = IN(guard, margin),
-	  .unit = "share", .doc = "how much worse it may get", .example = "`0.01`" },
-	{ .name = "stat", .type = FIELD_CHOICE, .words = stat_words, .offset = IN(guard, stat), .dflt = "by metric",
-	  .doc = "which statistic of the measured window counts" },
+	{.name = "margin",
+	 .type = FIELD_NUMBER,
+	 .required = true,
+	 .min = 0,
+	 .max = 1,
+	 .offset = IN(guard, margin),
+	 .unit = "share",
+	 .doc = "how much worse it may get",
+	 .example = "0.01"},
+	{.name = "stat",
+	 .type = FIELD_CHOICE,
+	 .words = stat_words,
+	 .offset = IN(guard, stat),
+	 .dflt = "by metric",
+	 .doc = "which statistic of the measured window counts"},
 	END,
 };
-static const struct schema schema_guard = { "guard", guard_fields };
+static const struct schema schema_guard = {"guard", guard_fields};
 
-static int read_guard(const struct reader *r, const struct json *v, const char *path, struct guard *g, struct err *e)
+static int read_guard(const struct reader *r, const struct json *v, const char *path,
+		      struct guard *g, struct err *e)
 {
 	const struct field *margin = &guard_fields[0];
 	double x = json_number(v, NAN);
@@ -100,7 +129,8 @@ static int read_guard(const struct reader *r, const struct json *v, const char *
 	return 0;
 }
 
-static int read_guards(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e)
+static int read_guards(const struct reader *r, const struct json *v, const char *path, void *out,
+		       struct err *e)
 {
 	struct recipe *recipe = out;
 	int rc = 0;
@@ -108,7 +138,8 @@ static int read_guards(const struct reader *r, const struct json *v, const char 
 	if (json_type(v) == JSON_ARRAY && !json_len(v))
 		return 0;
 	if (json_type(v) != JSON_OBJECT)
-		return reader_expected(r, v, path, "a table of guards by metric, e.g. { loss = 0.01 }", e);
+		return reader_expected(r, v, path,
+				       "a table of guards by metric, e.g. { loss = 0.01 }", e);
 	recipe->guards = xcalloc(json_len(v), sizeof(*recipe->guards));
 	for (const struct json *m = json_first(v); m && !rc; m = json_next(m)) {
 		struct guard *g = &recipe->guards[recipe->n_guards++];
@@ -123,7 +154,7 @@ static int read_guards(const struct reader *r, const struct json *v, const char 
 	return rc;
 }
 
-/* --- workload --------------------------------------------------------------------------------- */
+/* --- workload ----------------------------------------------------------------------------- */
 
 static bool env_name_valid(const char *s)
 {
@@ -134,16 +165,21 @@ static bool env_name_valid(const char *s)
 	return !*s;
 }
 
-static int env_entry(const struct reader *r, const struct json *m, const char *at, struct kvs *env, struct err *e)
+static int env_entry(const struct reader *r, const struct json *m, const char *at, struct kvs *env,
+		     struct err *e)
 {
 	const char *name = json_key(m);
-	struct buf text = { 0 };
+	struct buf text = {0};
 
 	if (!env_name_valid(name))
-		return reader_fault(r, at, e, "\"%.60s\" is no name of an environment variable: letters, digits and _, "
-					      "not beginning with a digit", name);
+		return reader_fault(
+			r, at, e,
+			"\"%.60s\" is no name of an environment variable: letters, digits and _, "
+			"not beginning with a digit",
+			name);
 	if (str_starts(name, "FETTLE_"))
-		return reader_fault(r, at, e, "names that begin with FETTLE_ are set by fettle itself");
+		return reader_fault(r, at, e,
+				    "names that begin with FETTLE_ are set by fettle itself");
 	if (json_type(m) == JSON_STRING)
 		buf_str(&text, json_text(m, ""));
 	else if (json_type(m) == JSON_NUMBER)
@@ -155,7 +191,8 @@ static int env_entry(const struct reader *r, const struct json *m, const char *a
 	return 0;
 }
 
-static int read_env(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e)
+static int read_env(const struct reader *r, const struct json *v, const char *path, void *out,
+		    struct err *e)
 {
 	struct kvs *env = out;
 	int rc = 0;
@@ -163,7 +200,9 @@ static int read_env(const struct reader *r, const struct json *v, const char *pa
 	if (json_type(v) == JSON_ARRAY && !json_len(v))
 		return 0;
 	if (json_type(v) != JSON_OBJECT)
-		return reader_expected(r, v, path, "a table of texts by name, e.g. { OMP_NUM_THREADS = \"4\" }", e);
+		return reader_expected(r, v, path,
+				       "a table of texts by name, e.g. { OMP_NUM_THREADS = \"4\" }",
+				       e);
 	for (const struct json *m = json_first(v); m && !rc; m = json_next(m)) {
 		_cleanup_free_ char *at = fieldpath_child(path, json_key(m));
 
@@ -173,9 +212,10 @@ static int read_env(const struct reader *r, const struct json *v, const char *pa
 	return rc;
 }
 
-static int read_pattern(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e)
+static int read_pattern(const struct reader *r, const struct json *v, const char *path, void *out,
+			struct err *e)
 {
-	struct buf why = { 0 };
+	struct buf why = {0};
 	int rc = reader_text(r, v, path, out, e);
 
 	if (!rc && !pattern_check(*(char **)out, false, NULL, &why))
@@ -190,28 +230,40 @@ struct metrics_draft {
 };
 
 static const struct field metrics_fields[] = {
-	{ .name = "probe", .type = FIELD_TEXT, .offset = IN(metrics_draft, probe),
-	  .doc = "the probe that reads the output (`fettle probe --list`)", .example = "`\"train_log\"`" },
-	{ .name = "pattern", .type = FIELD_CUSTOM, .read = read_pattern, .kind = "PCRE2 pattern",
-	  .offset = IN(metrics_draft, pattern),
-	  .doc = "matched against each line of the output; a group feeds the metric of its name, `value` the "
-		 "objective, `step` and `rank` tell which",
-	  .example = "`\"step (?<step>\\\\d+) loss (?<loss>\\\\S+)\"`" },
-	{ .name = "file", .type = FIELD_BOOL, .offset = IN(metrics_draft, file),
-	  .doc = "the workload appends lines of JSON, `{\"step\": 7, \"loss\": 0.1}`, to the file `$FETTLE_METRICS`",
-	  .example = "`true`" },
+	{.name = "probe",
+	 .type = FIELD_TEXT,
+	 .offset = IN(metrics_draft, probe),
+	 .doc = "the probe that reads the output (`fettle probe --list`)",
+	 .example = "\"train_log\""},
+	{.name = "pattern",
+	 .type = FIELD_CUSTOM,
+	 .read = read_pattern,
+	 .kind = "PCRE2 pattern",
+	 .offset = IN(metrics_draft, pattern),
+	 .doc = "matched against each line of the output; a group feeds the metric of its name, "
+		"`value` the "
+		"objective, `step` and `rank` tell which",
+	 .example = "\"step (?<step>\\\\d+) loss (?<loss>\\\\S+)\""},
+	{.name = "file",
+	 .type = FIELD_BOOL,
+	 .offset = IN(metrics_draft, file),
+	 .doc = "the workload appends lines of JSON, `{\"step\": 7, \"loss\": 0.1}`, to the file "
+		"`$FETTLE_METRICS`",
+	 .example = "true"},
 	END,
 };
-static const struct schema schema_metrics = { "metrics", metrics_fields };
+static const struct schema schema_metrics = {"metrics", metrics_fields};
 
-static int read_metrics(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e)
+static int read_metrics(const struct reader *r, const struct json *v, const char *path, void *out,
+			struct err *e)
 {
 	struct workload *w = out;
-	struct metrics_draft d = { 0 };
+	struct metrics_draft d = {0};
 	int rc = reader_table(r, &schema_metrics, v, path, &d, e);
 
 	if (!rc && !!d.probe + !!d.pattern + d.file != 1)
-		rc = reader_fault(r, path, e, "expected exactly one of probe, pattern and file = true");
+		rc = reader_fault(r, path, e,
+				  "expected exactly one of probe, pattern and file = true");
 	if (rc) {
 		free(d.probe);
 		free(d.pattern);
@@ -225,80 +277,167 @@ static int read_metrics(const struct reader *r, const struct json *v, const char
 }
 
 static const struct field window_fields[] = {
-	{ .name = "warmup_steps", .type = FIELD_INT64, .min = 0, .max = 1e9, .offset = IN(workload, warmup_steps),
-	  .unit = "steps", .dflt = "0", .doc = "steps that are run and not measured", .example = "`20`" },
-	{ .name = "steps", .type = FIELD_INT64, .min = 1, .max = 1e9, .offset = IN(workload, steps), .unit = "steps",
-	  .dflt = "to its own end", .doc = "steps that are measured; then the trial is ended", .example = "`200`" },
-	{ .name = "pattern", .type = FIELD_CUSTOM, .read = read_pattern, .kind = "PCRE2 pattern",
-	  .offset = IN(workload, step_pattern), .dflt = "none",
-	  .doc = "matches once a step in the output; needed with `steps`, unless the metrics come by `file`",
-	  .example = "`\"^step \"`" },
+	{.name = "warmup_steps",
+	 .type = FIELD_INT64,
+	 .min = 0,
+	 .max = 1e9,
+	 .offset = IN(workload, warmup_steps),
+	 .unit = "steps",
+	 .dflt = "0",
+	 .doc = "steps that are run and not measured",
+	 .example = "20"},
+	{.name = "steps",
+	 .type = FIELD_INT64,
+	 .min = 1,
+	 .max = 1e9,
+	 .offset = IN(workload, steps),
+	 .unit = "steps",
+	 .dflt = "to its own end",
+	 .doc = "steps that are measured; then the trial is ended",
+	 .example = "200"},
+	{.name = "pattern",
+	 .type = FIELD_CUSTOM,
+	 .read = read_pattern,
+	 .kind = "PCRE2 pattern",
+	 .offset = IN(workload, step_pattern),
+	 .dflt = "none",
+	 .doc = "matches once a step in the output; needed with `steps`, unless the metrics come "
+		"by `file`",
+	 .example = "\"^step \""},
 	END,
 };
-static const struct schema schema_window = { "window", window_fields };
+static const struct schema schema_window = {"window", window_fields};
 
 static const struct field limits_fields[] = {
-	{ .name = "trial_s", .type = FIELD_SIZE, .min = 1, .max = 604800, .offset = IN(workload, trial_limit_s),
-	  .unit = "s", .dflt = "600", .doc = "a trial that runs longer is ended and counts as failed" },
-	{ .name = "log_mib", .type = FIELD_SIZE, .min = 0.001, .max = 10240, .scale = MIB,
-	  .offset = IN(workload, log_limit_bytes), .unit = "MiB", .dflt = "64",
-	  .doc = "output that is kept of a trial; of more, the head and the tail" },
+	{.name = "trial_s",
+	 .type = FIELD_SIZE,
+	 .min = 1,
+	 .max = 604800,
+	 .offset = IN(workload, trial_limit_s),
+	 .unit = "s",
+	 .dflt = "600",
+	 .doc = "a trial that runs longer is ended and counts as failed"},
+	{.name = "log_mib",
+	 .type = FIELD_SIZE,
+	 .min = 0.001,
+	 .max = 10240,
+	 .scale = MIB,
+	 .offset = IN(workload, log_limit_bytes),
+	 .unit = "MiB",
+	 .dflt = "64",
+	 .doc = "output that is kept of a trial; of more, the head and the tail"},
 	END,
 };
-static const struct schema schema_limits = { "limits", limits_fields };
+static const struct schema schema_limits = {"limits", limits_fields};
 
 /* The name of a workload file is taken out before this schema is used. */
-static int read_use(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e)
+static int read_use(const struct reader *r, const struct json *v, const char *path, void *out,
+		    struct err *e)
 {
 	(void)out;
-	return json_type(v) == JSON_STRING ? 0 : reader_expected(r, v, path, "the name of a workload file", e);
+	return json_type(v) == JSON_STRING
+		       ? 0
+		       : reader_expected(r, v, path, "the name of a workload file", e);
 }
 
 static const struct field workload_fields[] = {
-	{ .name = "name", .type = FIELD_TEXT, .offset = IN(workload, name), .dflt = "the campaign's name",
-	  .doc = "what is measured; results of one workload are compared over time" },
-	{ .name = "use", .type = FIELD_CUSTOM, .read = read_use, .kind = "text", .dflt = "none",
-	  .doc = "start from `workloads/NAME.lua` of the recipe path; the other fields are laid over it. "
-		 "`workload(\"NAME\", {...})` writes it for you",
-	  .example = "`\"demo\"`" },
-	{ .name = "command", .type = FIELD_TEXTS, .required = true, .offset = IN(workload, command),
-	  .doc = "program and arguments, each as its own text: no shell reads them",
-	  .example = "`{ \"python3\", \"train.py\" }`" },
-	{ .name = "workdir", .type = FIELD_TEXT, .offset = IN(workload, workdir), .dflt = "the campaign file's directory",
-	  .doc = "where it runs; relative to the campaign file" },
-	{ .name = "env", .type = FIELD_CUSTOM, .read = read_env, .kind = "table of texts by name",
-	  .offset = IN(workload, env), .dflt = "none", .doc = "environment, over the one captured at the first run",
-	  .example = "`{ OMP_NUM_THREADS = \"4\" }`" },
-	{ .name = "secrets", .type = FIELD_TEXTS, .offset = IN(workload, secrets), .dflt = "none",
-	  .doc = "names of variables that are passed on and never stored", .example = "`{ \"WANDB_API_KEY\" }`" },
-	{ .name = "window", .type = FIELD_TABLE, .sub = &schema_window, .dflt = "the whole run",
-	  .doc = "what is measured of a trial" },
-	{ .name = "metrics", .type = FIELD_CUSTOM, .read = read_metrics, .kind = "table: [metrics](#metrics)",
-	  .dflt = "`{ probe = \"train_log\" }`", .doc = "how its figures are read" },
-	{ .name = "limits", .type = FIELD_TABLE, .sub = &schema_limits, .dflt = "see there", .doc = "bounds of a trial" },
+	{.name = "name",
+	 .type = FIELD_TEXT,
+	 .offset = IN(workload, name),
+	 .dflt = "the campaign's name",
+	 .doc = "what is measured; results of one workload are compared over time"},
+	{.name = "use",
+	 .type = FIELD_CUSTOM,
+	 .read = read_use,
+	 .kind = "text",
+	 .dflt = "none",
+	 .doc = "start from `workloads/NAME.lua` of the recipe path; the other fields are laid "
+		"over it. "
+		"`workload(\"NAME\", {...})` writes it for you",
+	 .example = "\"demo\""},
+	{.name = "command",
+	 .type = FIELD_TEXTS,
+	 .required = true,
+	 .offset = IN(workload, command),
+	 .doc = "program and arguments, each as its own text: no shell reads them",
+	 .example = "{ \"python3\", \"train.py\" }"},
+	{.name = "workdir",
+	 .type = FIELD_TEXT,
+	 .offset = IN(workload, workdir),
+	 .dflt = "the campaign file's directory",
+	 .doc = "where it runs; relative to the campaign file"},
+	{.name = "env",
+	 .type = FIELD_CUSTOM,
+	 .read = read_env,
+	 .kind = "table of texts by name",
+	 .offset = IN(workload, env),
+	 .dflt = "none",
+	 .doc = "environment, over the one captured at the first run",
+	 .example = "{ OMP_NUM_THREADS = \"4\" }"},
+	{.name = "secrets",
+	 .type = FIELD_TEXTS,
+	 .offset = IN(workload, secrets),
+	 .dflt = "none",
+	 .doc = "names of variables that are passed on and never stored",
+	 .example = "{ \"WANDB_API_KEY\" }"},
+	{.name = "window",
+	 .type = FIELD_TABLE,
+	 .sub = &schema_window,
+	 .dflt = "the whole run",
+	 .doc = "what is measured of a trial"},
+	{.name = "metrics",
+	 .type = FIELD_CUSTOM,
+	 .read = read_metrics,
+	 .kind = "table: [metrics](#metrics)",
+	 .dflt = "`{ probe = \"train_log\" }`",
+	 .doc = "how its figures are read"},
+	{.name = "limits",
+	 .type = FIELD_TABLE,
+	 .sub = &schema_limits,
+	 .dflt = "see there",
+	 .doc = "bounds of a trial"},
 	END,
 };
-const struct schema schema_workload = { "workload", workload_fields };
+const struct schema schema_workload = {"workload", workload_fields};
 
-/* --- resources, budget, blocks ------------------------------------------------------------------ */
+/* --- resources, budget, blocks ------------------------------------------------------------------
+ */
 
-#define COUNT(member, text)                                                                                            \
-	{ .name = #member, .type = FIELD_INT, .min = 1, .max = 1e6, .offset = IN(resources, member),                   \
-	  .dflt = "the scheduler's", .doc = text }
-#define SLURM(member, text)                                                                                            \
-	{ .name = #member, .type = FIELD_TEXT, .offset = IN(resources, member), .dflt = "the scheduler's", .doc = text }
+#define COUNT(member, text)                                                             \
+	{                                                                               \
+		.name = #member, .type = FIELD_INT, .min = 1, .max = 1e6,               \
+		.offset = IN(resources, member), .dflt = "the scheduler's", .doc = text \
+	}
+#define SLURM(member, text)                                                           \
+	{                                                                             \
+		.name = #member, .type = FIELD_TEXT, .offset = IN(resources, member), \
+		.dflt = "the scheduler's", .doc = text                                \
+	}
 
 static const struct field resources_fields[] = {
 	COUNT(nodes, "nodes of a trial"),
 	COUNT(tasks_per_node, "ranks on each node"),
 	COUNT(cpus_per_task, "CPUs of a rank"),
 	COUNT(gpus_per_node, "GPUs on each node"),
-	{ .name = "mem_gib_per_node", .type = FIELD_SIZE, .min = 0, .max = 1e6, .above = true, .scale = 1024,
-	  .offset = IN(resources, mem_mib_per_node), .unit = "GiB", .dflt = "the scheduler's",
-	  .doc = "memory on each node" },
-	{ .name = "time_limit_min", .type = FIELD_SIZE, .min = 1, .max = 1e6, .scale = 60,
-	  .offset = IN(resources, time_limit_s), .unit = "min", .dflt = "from the trials",
-	  .doc = "limit of a whole allocation" },
+	{.name = "mem_gib_per_node",
+	 .type = FIELD_SIZE,
+	 .min = 0,
+	 .max = 1e6,
+	 .above = true,
+	 .scale = 1024,
+	 .offset = IN(resources, mem_mib_per_node),
+	 .unit = "GiB",
+	 .dflt = "the scheduler's",
+	 .doc = "memory on each node"},
+	{.name = "time_limit_min",
+	 .type = FIELD_SIZE,
+	 .min = 1,
+	 .max = 1e6,
+	 .scale = 60,
+	 .offset = IN(resources, time_limit_s),
+	 .unit = "min",
+	 .dflt = "from the trials",
+	 .doc = "limit of a whole allocation"},
 	SLURM(partition, "Slurm partition"),
 	SLURM(account, "Slurm account"),
 	SLURM(qos, "Slurm quality of service"),
@@ -306,87 +445,207 @@ static const struct field resources_fields[] = {
 	SLURM(constraint, "node features that are asked for"),
 	SLURM(nodelist, "nodes that must be used"),
 	SLURM(exclude, "nodes that must not be used"),
-	{ .name = "launcher", .type = FIELD_CHOICE, .words = launcher_words, .offset = IN(resources, launcher),
-	  .dflt = "`\"exec\"` for one task, else `\"srun\"`", .doc = "what starts the ranks" },
+	{.name = "launcher",
+	 .type = FIELD_CHOICE,
+	 .words = launcher_words,
+	 .offset = IN(resources, launcher),
+	 .dflt = "`\"exec\"` for one task, else `\"srun\"`",
+	 .doc = "what starts the ranks"},
 	END,
 };
-static const struct schema schema_resources = { "resources", resources_fields };
+static const struct schema schema_resources = {"resources", resources_fields};
 
 static const struct field budget_fields[] = {
-	{ .name = "minutes", .type = FIELD_NUMBER, .min = 0, .max = 1e7, .above = true, .scale = 60,
-	  .offset = IN(budget, wall_s), .unit = "min", .dflt = "no bound", .doc = "running time of the campaign" },
-	{ .name = "node_hours", .type = FIELD_NUMBER, .min = 0, .max = 1e9, .above = true,
-	  .offset = IN(budget, node_hours), .unit = "node hours", .dflt = "no bound", .doc = "what allocations may cost" },
-	{ .name = "trials", .type = FIELD_INT64, .min = 1, .max = 1e9, .offset = IN(budget, trials), .unit = "trials",
-	  .dflt = "no bound", .doc = "runs of the workload" },
+	{.name = "minutes",
+	 .type = FIELD_NUMBER,
+	 .min = 0,
+	 .max = 1e7,
+	 .above = true,
+	 .scale = 60,
+	 .offset = IN(budget, wall_s),
+	 .unit = "min",
+	 .dflt = "no bound",
+	 .doc = "running time of the campaign"},
+	{.name = "node_hours",
+	 .type = FIELD_NUMBER,
+	 .min = 0,
+	 .max = 1e9,
+	 .above = true,
+	 .offset = IN(budget, node_hours),
+	 .unit = "node hours",
+	 .dflt = "no bound",
+	 .doc = "what allocations may cost"},
+	{.name = "trials",
+	 .type = FIELD_INT64,
+	 .min = 1,
+	 .max = 1e9,
+	 .offset = IN(budget, trials),
+	 .unit = "trials",
+	 .dflt = "no bound",
+	 .doc = "runs of the workload"},
 	END,
 };
-static const struct schema schema_budget = { "budget", budget_fields };
+static const struct schema schema_budget = {"budget", budget_fields};
 
 static const struct field blocks_fields[] = {
-	{ .name = "aa", .type = FIELD_INT, .min = 2, .max = 1000, .offset = AT(aa_blocks), .dflt = "by mode",
-	  .doc = "blocks of the baseline against itself" },
-	{ .name = "final", .type = FIELD_INT, .min = 2, .max = 1000, .offset = AT(final_blocks), .dflt = "by mode",
-	  .doc = "blocks of the last measurement of the fix" },
-	{ .name = "soak", .type = FIELD_INT, .min = 1, .max = 100000, .offset = AT(soak_trials), .dflt = "by mode",
-	  .doc = "trials of the fix in a row that look for drift" },
+	{.name = "aa",
+	 .type = FIELD_INT,
+	 .min = 2,
+	 .max = 1000,
+	 .offset = AT(aa_blocks),
+	 .dflt = "by mode",
+	 .doc = "blocks of the baseline against itself"},
+	{.name = "final",
+	 .type = FIELD_INT,
+	 .min = 2,
+	 .max = 1000,
+	 .offset = AT(final_blocks),
+	 .dflt = "by mode",
+	 .doc = "blocks of the last measurement of the fix"},
+	{.name = "soak",
+	 .type = FIELD_INT,
+	 .min = 1,
+	 .max = 100000,
+	 .offset = AT(soak_trials),
+	 .dflt = "by mode",
+	 .doc = "trials of the fix in a row that look for drift"},
 	END,
 };
-static const struct schema schema_blocks = { "blocks", blocks_fields };
+static const struct schema schema_blocks = {"blocks", blocks_fields};
 
-/* --- campaign --------------------------------------------------------------------------------- */
+/* --- campaign ----------------------------------------------------------------------------- */
 
 /* Workload and knobs need files of the recipe path: plan.c reads them. */
-static int read_elsewhere(const struct reader *r, const struct json *v, const char *path, void *out, struct err *e)
+static int read_elsewhere(const struct reader *r, const struct json *v, const char *path, void *out,
+			  struct err *e)
 {
 	(void)r, (void)v, (void)path, (void)out, (void)e;
 	return 0;
 }
 
 static const struct field campaign_fields[] = {
-	{ .name = "name", .type = FIELD_TEXT, .required = true, .offset = AT(name),
-	  .doc = "letters, digits, `.`, `_` and `-`", .example = "`\"imagenet-loader\"`" },
-	{ .name = "question", .type = FIELD_TEXT, .offset = AT(question), .dflt = "none",
-	  .doc = "what you want to know; stands at the top of the report" },
-	{ .name = "workload", .type = FIELD_CUSTOM, .read = read_elsewhere, .required = true,
-	  .kind = "table: [workload](#workload)", .doc = "the command whose speed matters",
-	  .example = "`{ command = { \"python3\", \"train.py\" } }`" },
-	{ .name = "resources", .type = FIELD_TABLE, .sub = &schema_resources, .offset = AT(resources),
-	  .dflt = "the scheduler's", .doc = "what a trial runs on" },
-	{ .name = "objective", .type = FIELD_CUSTOM, .read = read_objective, .required = true,
-	  .kind = "name of a metric, or table: [objective](#objective)", .doc = "the metric that is to become better",
-	  .example = "`\"throughput_samples_per_s\"`" },
-	{ .name = "target", .type = FIELD_NUMBER, .offset = AT(target), .unit = "the objective's",
-	  .doc = "what the objective should reach", .example = "`1500`" },
-	{ .name = "guards", .type = FIELD_CUSTOM, .read = read_guards,
-	  .kind = "table by metric: a margin, or [guard](#guard)", .dflt = "failures only",
-	  .doc = "metrics that must not become worse", .example = "`{ loss = 0.01 }`" },
-	{ .name = "knobs", .type = FIELD_CUSTOM, .read = read_elsewhere, .kind = "list: [knobs](#knob)", .dflt = "none",
-	  .doc = "what may be changed", .example = "`{ \"pin_memory\", num_workers = { 2, 4 } }`" },
-	{ .name = "budget", .type = FIELD_TABLE, .sub = &schema_budget, .offset = AT(budget), .dflt = "no bound",
-	  .doc = "when to stop" },
-	{ .name = "mode", .type = FIELD_WORD, .words = mode_words, .offset = AT(mode), .dflt = "`\"standard\"`",
-	  .doc = "how hard to look: see [modes](#modes)" },
-	{ .name = "rounds", .type = FIELD_INT, .min = 1, .max = 100, .offset = AT(rounds),
-	  .dflt = "quick 1, standard 3, long 5, strict 3",
-	  .doc = "most passes from hypothesis to verdict; alpha is shared among them" },
-	{ .name = "alpha", .type = FIELD_NUMBER, .min = 0, .max = 0.5, .above = true, .offset = AT(alpha),
-	  .dflt = "0.05; strict 0.01", .doc = "chance of any false win in the whole campaign" },
-	{ .name = "min_effect", .type = FIELD_NUMBER, .min = 0, .max = 1, .above = true, .offset = AT(min_effect),
-	  .unit = "share", .dflt = "0.01", .doc = "the smallest gain that is worth a change" },
-	{ .name = "blocks", .type = FIELD_TABLE, .sub = &schema_blocks, .dflt = "by mode",
-	  .doc = "fixed numbers of blocks" },
-	{ .name = "repeats", .type = FIELD_INT, .min = 1, .max = 100, .offset = AT(repeats), .dflt = "1",
-	  .doc = "runs of an arm in a block" },
-	{ .name = "warmup_trials", .type = FIELD_INT, .min = 0, .max = 100, .offset = AT(warmup_trials), .dflt = "1",
-	  .doc = "trials at the start of an allocation that are not counted" },
-	{ .name = "seed", .type = FIELD_INT64, .min = 1, .max = 9007199254740992.0, .offset = AT(seed),
-	  .dflt = "from the campaign's uuid", .doc = "of the random order of arms" },
-	{ .name = "scheduler", .type = FIELD_CHOICE, .words = scheduler_words, .offset = AT(scheduler),
-	  .dflt = "the command line's, else `\"local\"`", .doc = "where trials run" },
+	{.name = "name",
+	 .type = FIELD_TEXT,
+	 .required = true,
+	 .offset = AT(name),
+	 .doc = "letters, digits, `.`, `_` and `-`",
+	 .example = "\"imagenet-loader\""},
+	{.name = "question",
+	 .type = FIELD_TEXT,
+	 .offset = AT(question),
+	 .dflt = "none",
+	 .doc = "what you want to know; stands at the top of the report"},
+	{.name = "workload",
+	 .type = FIELD_CUSTOM,
+	 .read = read_elsewhere,
+	 .required = true,
+	 .kind = "table: [workload](#workload)",
+	 .doc = "the command whose speed matters",
+	 .example = "{ command = { \"python3\", \"train.py\" } }"},
+	{.name = "resources",
+	 .type = FIELD_TABLE,
+	 .sub = &schema_resources,
+	 .offset = AT(resources),
+	 .dflt = "the scheduler's",
+	 .doc = "what a trial runs on"},
+	{.name = "objective",
+	 .type = FIELD_CUSTOM,
+	 .read = read_objective,
+	 .required = true,
+	 .kind = "name of a metric, or table: [objective](#objective)",
+	 .doc = "the metric that is to become better",
+	 .example = "\"throughput_samples_per_s\""},
+	{.name = "target",
+	 .type = FIELD_NUMBER,
+	 .offset = AT(target),
+	 .unit = "the objective's",
+	 .doc = "what the objective should reach",
+	 .example = "1500"},
+	{.name = "guards",
+	 .type = FIELD_CUSTOM,
+	 .read = read_guards,
+	 .kind = "table by metric: a margin, or [guard](#guard)",
+	 .dflt = "failures only",
+	 .doc = "metrics that must not become worse",
+	 .example = "{ loss = 0.01 }"},
+	{.name = "knobs",
+	 .type = FIELD_CUSTOM,
+	 .read = read_elsewhere,
+	 .kind = "list: [knobs](#knob)",
+	 .dflt = "none",
+	 .doc = "what may be changed",
+	 .example = "{ \"pin_memory\", num_workers = { 2, 4 } }"},
+	{.name = "budget",
+	 .type = FIELD_TABLE,
+	 .sub = &schema_budget,
+	 .offset = AT(budget),
+	 .dflt = "no bound",
+	 .doc = "when to stop"},
+	{.name = "mode",
+	 .type = FIELD_WORD,
+	 .words = mode_words,
+	 .offset = AT(mode),
+	 .dflt = "`\"standard\"`",
+	 .doc = "how hard to look: see [modes](#modes)"},
+	{.name = "rounds",
+	 .type = FIELD_INT,
+	 .min = 1,
+	 .max = 100,
+	 .offset = AT(rounds),
+	 .dflt = "quick 1, standard 3, long 5, strict 3",
+	 .doc = "most passes from hypothesis to verdict; alpha is shared among them"},
+	{.name = "alpha",
+	 .type = FIELD_NUMBER,
+	 .min = 0,
+	 .max = 0.5,
+	 .above = true,
+	 .offset = AT(alpha),
+	 .dflt = "0.05; strict 0.01",
+	 .doc = "chance of any false win in the whole campaign"},
+	{.name = "min_effect",
+	 .type = FIELD_NUMBER,
+	 .min = 0,
+	 .max = 1,
+	 .above = true,
+	 .offset = AT(min_effect),
+	 .unit = "share",
+	 .dflt = "0.01",
+	 .doc = "the smallest gain that is worth a change"},
+	{.name = "blocks",
+	 .type = FIELD_TABLE,
+	 .sub = &schema_blocks,
+	 .dflt = "by mode",
+	 .doc = "fixed numbers of blocks"},
+	{.name = "repeats",
+	 .type = FIELD_INT,
+	 .min = 1,
+	 .max = 100,
+	 .offset = AT(repeats),
+	 .dflt = "1",
+	 .doc = "runs of an arm in a block"},
+	{.name = "warmup_trials",
+	 .type = FIELD_INT,
+	 .min = 0,
+	 .max = 100,
+	 .offset = AT(warmup_trials),
+	 .dflt = "1",
+	 .doc = "trials at the start of an allocation that are not counted"},
+	{.name = "seed",
+	 .type = FIELD_INT64,
+	 .min = 1,
+	 .max = 9007199254740992.0,
+	 .offset = AT(seed),
+	 .dflt = "from the campaign's uuid",
+	 .doc = "of the random order of arms"},
+	{.name = "scheduler",
+	 .type = FIELD_CHOICE,
+	 .words = scheduler_words,
+	 .offset = AT(scheduler),
+	 .dflt = "the command line's, else `\"local\"`",
+	 .doc = "where trials run"},
 	END,
 };
-const struct schema schema_campaign = { "campaign", campaign_fields };
+const struct schema schema_campaign = {"campaign", campaign_fields};
 
 struct recipe *schema_defaults(void)
 {
@@ -406,7 +665,8 @@ struct recipe *schema_defaults(void)
 }
 
 const struct schema *const schema_all[] = {
-	&schema_campaign, &schema_workload, &schema_window, &schema_metrics,   &schema_limits, &schema_resources,
-	&schema_objective, &schema_guard,   &schema_knob,   &schema_proof,     &schema_requires, &schema_budget,
-	&schema_blocks,    &schema_site,    &schema_caps,   NULL,
+	&schema_campaign, &schema_workload,  &schema_window,    &schema_metrics,
+	&schema_limits,   &schema_resources, &schema_objective, &schema_guard,
+	&schema_knob,     &schema_proof,     &schema_requires,  &schema_budget,
+	&schema_blocks,   &schema_site,      &schema_caps,      NULL,
 };

@@ -8,13 +8,14 @@
 
 #include "orchestrator/script/reader.h"
 
-extern const struct schema schema_campaign;  /* into struct recipe; knobs are left to the caller */
-extern const struct schema schema_workload;  /* into struct workload */
-extern const struct schema schema_knob;      /* into struct knob_draft (knob.h) */
+extern const struct schema schema_campaign; /* into struct recipe; knobs are left to the caller */
+extern const struct schema schema_workload; /* into struct workload */
+extern const struct schema schema_knob;     /* into struct knob_draft (knob.h) */
 extern const struct schema schema_proof, schema_requires; /* of a knob */
-extern const struct schema schema_site;      /* into struct site (site.h) */
-extern const struct schema schema_caps;      /* of a site */
-extern const struct schema *const schema_all[]; /* every schema, in the order of the reference; NULL at the end */
+extern const struct schema schema_site;                   /* into struct site (site.h) */
+extern const struct schema schema_caps;                   /* of a site */
+extern const struct schema
+	*const schema_all[]; /* every schema, in the order of the reference; NULL at the end */
 
 /* A recipe with the defaults that do not depend on other fields. */
 struct recipe *schema_defaults(void);

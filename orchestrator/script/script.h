@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The border to Lua. A campaign file is evaluated in a fresh child process: text chunks only, no io,
- * os, debug or load, a memory cap, a sticky instruction hook, RLIMIT_CPU, no clock, no randomness,
- * sorted pairs(). What comes back is copied into the plain structs of experiments/model.h by one
- * schema-driven reader that names file, line, field, what was expected and the nearest right name.
+ * The border to Lua. A campaign file is evaluated in a fresh child process: text chunks only, no
+ * io, os, debug or load, a memory cap, a sticky instruction hook, RLIMIT_CPU, no clock, no
+ * randomness, sorted pairs(). What comes back is copied into the plain structs of
+ * experiments/model.h by one schema-driven reader that names file, line, field, what was expected
+ * and the nearest right name.
  *
  * Two phases: script_load() gives the plan. Later script_eval() calls one function of the stored
  * sources again, with signals, in another fresh child. Sources are stored with the campaign, so
@@ -20,8 +21,8 @@
 /* One file that took part: the campaign first, then what it pulled in from the recipe path (knobs,
  * rules, workloads, lib), each by the name that the campaign used, and site.lua if there is one. */
 struct script_source {
-	char *name;  /* "campaign", "knobs/num_workers", "rules/default", "site" */
-	char *path;  /* for messages */
+	char *name; /* "campaign", "knobs/num_workers", "rules/default", "site" */
+	char *path; /* for messages */
 	char *text;
 	char hash[33];
 };
@@ -34,13 +35,16 @@ void script_sources_free(struct script_sources *s);
 
 /* Where recipes are looked for. */
 struct script_path {
-	const char *const *dirs; /* NULL-terminated, first hit wins: recipe path of the site, then the shipped recipes */
-	const char *site;        /* path of site.lua, or NULL */
-	const char *const *probes; /* names of the probes, NULL-terminated; NULL: metrics.probe is not checked */
+	const char *const *dirs;   /* NULL-terminated, first hit wins: recipe path of the site, then
+				      the shipped recipes */
+	const char *site;          /* path of site.lua, or NULL */
+	const char *const *probes; /* names of the probes, NULL-terminated; NULL: metrics.probe is
+				      not checked */
 };
 
-/* Read the campaign file and whatever it uses, run it, and give the plan. Nothing is written anywhere.
- * ERR_RECIPE with one paragraph on any fault of the recipe. *out_sources holds what to store. */
+/* Read the campaign file and whatever it uses, run it, and give the plan. Nothing is written
+ * anywhere. ERR_RECIPE with one paragraph on any fault of the recipe. *out_sources holds what to
+ * store. */
 int script_load(const char *file, const struct script_path *path, struct recipe **out,
 		struct script_sources *out_sources, struct err *e);
 
@@ -48,19 +52,21 @@ int script_load(const char *file, const struct script_path *path, struct recipe 
 int script_reload(const struct script_sources *s, struct recipe **out, struct err *e);
 
 /* Does the command exist? command[0] is looked up in PATH of workload.env (else in `env_path`, the
- * captured one; NULL: ours), relative to workdir if it holds a slash. ERR_RECIPE "command not found".
- * Only meaningful where trials run on this machine. */
+ * captured one; NULL: ours), relative to workdir if it holds a slash. ERR_RECIPE "command not
+ * found". Only meaningful where trials run on this machine. */
 int script_check_command(const struct recipe *r, const char *env_path, struct err *e);
 
-/* What is allowed but looks wrong, a sentence each: a knob that needs another one, no target, ... */
+/* What is allowed but looks wrong, a sentence each: a knob that needs another one, no target, ...
+ */
 void script_warnings(const struct recipe *r, struct strv *out);
 
 /* The whole plan as canonical text, one "path = value" a line: equal texts are equal plans. */
 void script_plan_dump(const struct recipe *r, struct buf *out);
 
-/* Signals handed to rules and knobs: metric or signal name -> number. Besides the names of metrics.def (mean of
- * the baseline's window): ncpu (CPUs that a trial may use), ranks_per_node, nodes, gpus_per_node,
- * comm_exposed_ratio, launch_gap_ratio. What is absent is nil in Lua, never 0. */
+/* Signals handed to rules and knobs: metric or signal name -> number. Besides the names of
+ * metrics.def (mean of the baseline's window): ncpu (CPUs that a trial may use), ranks_per_node,
+ * nodes, gpus_per_node, comm_exposed_ratio, launch_gap_ratio. What is absent is nil in Lua, never
+ * 0. */
 struct signal {
 	const char *name;
 	double value;
@@ -73,16 +79,17 @@ struct script_signals {
 /* What `expect` of a knob says about one candidate value. */
 struct expectation {
 	bool worth_trying;
-	double gain, ceiling;      /* relative, e.g. 0.136; NaN: unknown */
+	double gain, ceiling; /* relative, e.g. 0.136; NaN: unknown */
 	enum bottleneck bottleneck;
-	char *why;                 /* one sentence with the evidence; heap */
+	char *why; /* one sentence with the evidence; heap */
 };
 void expectation_done(struct expectation *x);
 
-/* knob.expect(value, signals), or the default rule for knobs without one (worth trying, gain unknown).
- * `current` is the incumbent's value of the knob, or NULL. */
-int script_expect(const struct script_sources *s, const struct knob *k, const char *value, const char *current,
-		  const struct script_signals *signals, struct expectation *out, struct err *e);
+/* knob.expect(value, signals), or the default rule for knobs without one (worth trying, gain
+ * unknown). `current` is the incumbent's value of the knob, or NULL. */
+int script_expect(const struct script_sources *s, const struct knob *k, const char *value,
+		  const char *current, const struct script_signals *signals,
+		  struct expectation *out, struct err *e);
 
 /* knob.lint(value, signals): *reason is why the value is left out (heap), or NULL. */
 int script_lint(const struct script_sources *s, const struct knob *k, const char *value,
@@ -95,10 +102,11 @@ struct finding {
 	char *evidence; /* one sentence with the figures */
 	char *rule;     /* its name */
 };
-int script_diagnose(const struct script_sources *s, const struct script_signals *signals, struct finding **out,
-		    size_t *n, struct err *e);
+int script_diagnose(const struct script_sources *s, const struct script_signals *signals,
+		    struct finding **out, size_t *n, struct err *e);
 void findings_free(struct finding *f, size_t n);
 
-/* The catalogue: every knob file on the path. knobs is an array of n (free each with knob_done, then the array). */
+/* The catalogue: every knob file on the path. knobs is an array of n (free each with knob_done,
+ * then the array). */
 int script_catalogue(const struct script_path *path, struct knob **out, size_t *n, struct err *e);
 #endif

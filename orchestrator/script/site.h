@@ -15,11 +15,12 @@ struct site {
 	int nodes;                       /* caps; 0: none */
 	int64_t trials, trial_s;
 	double wall_s, node_hours;
-	struct kvs forbidden;            /* knob or variable -> why */
-	struct strv recipe_path;         /* absolute directories */
+	struct kvs forbidden;    /* knob or variable -> why */
+	struct strv recipe_path; /* absolute directories */
 };
 
-int site_read(const struct script_source *src, const struct json *value, struct site *out, struct err *e);
+int site_read(const struct script_source *src, const struct json *value, struct site *out,
+	      struct err *e);
 void site_done(struct site *s);
 
 /* Budgets that the campaign leaves open become the caps; everything above a cap is refused. */

@@ -29,11 +29,12 @@ void script_sources_free(struct script_sources *s)
 
 int source_read(const char *name, const char *path, struct script_source *out, struct err *e)
 {
-	struct buf text = { 0 };
+	struct buf text = {0};
 	int rc = fs_read(path, SOURCE_BYTES_MAX, &text, e);
 
 	if (!rc && text.len && memchr(text.data, '\0', text.len))
-		rc = err_set(e, ERR_RECIPE, "%s: holds a NUL byte; a recipe is Lua text, not compiled Lua", path);
+		rc = err_set(e, ERR_RECIPE,
+			     "%s: holds a NUL byte; a recipe is Lua text, not compiled Lua", path);
 	if (rc) {
 		buf_free(&text);
 		return rc;
@@ -75,16 +76,16 @@ const struct script_source *sources_find(const struct script_sources *all, const
 
 void sources_hash(struct script_sources *all)
 {
-	struct buf b = { 0 };
+	struct buf b = {0};
 
 	for (size_t i = 0; i < all->n; i++)
-		buf_printf(&b, "%zu:%s %zu:%s\n", strlen(all->v[i].name), all->v[i].name, strlen(all->v[i].text),
-			   all->v[i].text);
+		buf_printf(&b, "%zu:%s %zu:%s\n", strlen(all->v[i].name), all->v[i].name,
+			   strlen(all->v[i].text), all->v[i].text);
 	fs_hash(b.data ? b.data : "", b.len, all->hash);
 	buf_free(&b);
 }
 
-/* --- the recipe path ------------------------------------------------------------------------ */
+/* --- the recipe path ---------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -106,7 +107,8 @@ static int list_dir(const char *dir, struct strv *names, struct err *e)
 			continue;
 		if (names->n >= SOURCE_FILES_MAX) {
 			closedir(d);
-			return err_set(e, ERR_LIMIT, "%s: more than %d recipe files", dir, SOURCE_FILES_MAX);
+			return err_set(e, ERR_LIMIT, "%s: more than %d recipe files", dir,
+				       SOURCE_FILES_MAX);
 		}
 		entry->d_name[n - 4] = '\0';
 		strv_add(names, entry->d_name);
@@ -117,7 +119,8 @@ static int list_dir(const char *dir, struct strv *names, struct err *e)
 	return 0;
 }
 
-static int read_from(const char *dir, const char *kind, const char *name, struct script_source *out, struct err *e)
+static int read_from(const char *dir, const char *kind, const char *name, struct script_source *out,
+		     struct err *e)
 {
 	_cleanup_free_ char *path = xasprintf("%s/%s/%s.lua", dir, kind, name);
 	_cleanup_free_ char *full = xasprintf("%s/%s", kind, name);
@@ -125,13 +128,14 @@ static int read_from(const char *dir, const char *kind, const char *name, struct
 	return source_read(full, path, out, e);
 }
 
-int sources_of_kind(const char *const *dirs, const char *kind, struct script_sources *out, struct err *e)
+int sources_of_kind(const char *const *dirs, const char *kind, struct script_sources *out,
+		    struct err *e)
 {
 	int rc = 0;
 
 	for (; dirs && *dirs && !rc; dirs++) {
 		_cleanup_free_ char *dir = fs_join(*dirs, kind);
-		struct strv names = { 0 };
+		struct strv names = {0};
 
 		rc = list_dir(dir, &names, e);
 		for (size_t i = 0; i < names.n && !rc; i++) {
@@ -149,8 +153,8 @@ int sources_of_kind(const char *const *dirs, const char *kind, struct script_sou
 	return rc;
 }
 
-int source_on_path(const char *const *dirs, const char *kind, const char *name, struct script_source *out,
-		   struct err *e)
+int source_on_path(const char *const *dirs, const char *kind, const char *name,
+		   struct script_source *out, struct err *e)
 {
 	for (; dirs && *dirs; dirs++) {
 		int rc = read_from(*dirs, kind, name, out, e);

@@ -6,7 +6,8 @@
 #include "orchestrator/script/script.h"
 
 enum {
-	SOURCE_BYTES_MAX = 1024 * 1024, /* a campaign has 2 KiB; a machine-written list of values fits too */
+	SOURCE_BYTES_MAX = 1024 * 1024, /* a campaign has 2 KiB; a machine-written list of values
+					   fits too */
 	SOURCE_FILES_MAX = 1000,        /* files of one kind on the path */
 };
 
@@ -23,9 +24,11 @@ void sources_hash(struct script_sources *all);
 
 /* Every DIR/kind/NAME.lua of the directories, by directory and then by name; of two with one NAME
  * the first directory's is taken. A directory that does not exist is passed over. */
-int sources_of_kind(const char *const *dirs, const char *kind, struct script_sources *out, struct err *e);
-/* DIR/kind/NAME.lua of the first directory that has it: 0, -ERR_NOT_FOUND, or what reading gives. */
-int source_on_path(const char *const *dirs, const char *kind, const char *name, struct script_source *out,
-		   struct err *e);
+int sources_of_kind(const char *const *dirs, const char *kind, struct script_sources *out,
+		    struct err *e);
+/* DIR/kind/NAME.lua of the first directory that has it: 0, -ERR_NOT_FOUND, or what reading gives.
+ */
+int source_on_path(const char *const *dirs, const char *kind, const char *name,
+		   struct script_source *out, struct err *e);
 
 #endif

@@ -13,7 +13,8 @@ return {
 		end
 		return { why = "larger batches fill the device better and pay fixed costs less often" }
 	end,
-	risk = "another batch is another training: learning rate and schedule must follow, and the loss must be watched",
-	notes = "give default and values yourself, and a guard on the loss at equal samples; Megatron-LM: --micro-batch-size with "
-		.. "--global-batch-size fixed is no change of the optimisation; DeepSpeed: train_micro_batch_size_per_gpu in its JSON",
+	risk = "another batch is another training: learning rate and schedule must follow, and the loss be watched",
+	notes = "give default and values yourself, and a guard on the loss at equal samples; Megatron-LM: "
+		.. "--micro-batch-size with --global-batch-size fixed does not change the optimisation; DeepSpeed: "
+		.. "train_micro_batch_size_per_gpu in its JSON",
 }

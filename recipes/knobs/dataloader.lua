@@ -40,9 +40,9 @@ return {
 				return string.format("%d workers on %g CPUs per rank: they would take turns", value, cpus)
 			end
 		end,
-		risk = "memory: each worker holds its own copy of what the data set keeps; too little /dev/shm ends in a bus error",
-		notes = "it counts per rank, not per node; an IterableDataset gives another order of samples with another number; "
-			.. "scripts that build the loader themselves may accept the argument and ignore it",
+		risk = "memory: each worker copies what the data set keeps; too little /dev/shm ends in a bus error",
+		notes = "it counts per rank, not per node; an IterableDataset gives another order of samples with another "
+			.. "number; scripts that build the loader themselves may accept the argument and ignore it",
 	},
 	{
 		name = "prefetch_factor",
@@ -57,8 +57,8 @@ return {
 		bottleneck = "storage",
 		expect = relieves("data_wait_ratio", "waiting for data"),
 		risk = "memory: workers x prefetch_factor batches wait in shared memory, pinned if pin_memory is on",
-		notes = "torch takes 2 by itself when there are workers, and refuses the argument without them; it evens out "
-			.. "unequal batches, it does not make a loader faster that is too slow on average",
+		notes = "torch takes 2 by itself when there are workers, and refuses the argument without them; it evens "
+			.. "out unequal batches, but a loader that is too slow on average stays too slow",
 	},
 	{
 		name = "pin_memory",
@@ -72,13 +72,13 @@ return {
 		bottleneck = "storage",
 		expect = function(_, s)
 			if s.gpus_per_node == 0 then
-				return { worth_trying = false, why = "there is no GPU that batches are copied to" }
+				return { gain = 0, why = "there is no GPU that batches are copied to: nothing should change" }
 			end
 			return { why = "helps where copies to the device are on the critical path" }
 		end,
 		risk = "page-locked memory cannot be swapped: too much of it starves the rest of the node",
-		notes = "useful only with non_blocking=True copies; without an accelerator torch warns and ignores it; batches of "
-			.. "a type of your own need a pin_memory() method",
+		notes = "useful only with non_blocking=True copies; without an accelerator torch warns and ignores it; "
+			.. "batches of a type of your own need a pin_memory() method",
 	},
 	{
 		name = "persistent_workers",
@@ -93,7 +93,7 @@ return {
 		bottleneck = "storage",
 		expect = relieves("data_wait_ratio", "waiting for data"),
 		risk = "memory that workers have gathered is not given back between epochs",
-		notes = "it only matters at the border of two epochs: a window inside one epoch shows nothing; ValueError without "
-			.. "workers",
+		notes = "it only matters at the border of two epochs: a window inside one epoch shows nothing; ValueError "
+			.. "without workers",
 	},
 }

@@ -62,7 +62,8 @@ function relieves(signal, words)
 		return {
 			ceiling = most,
 			worth_trying = most >= LEAST_GAIN,
-			why = string.format("%s takes %s of the step: at most %s can be gained", words, percent(share), percent(most)),
+			why = string.format("%s takes %s of the step: at most %s can be gained", words, percent(share),
+				percent(most)),
 		}
 	end
 end

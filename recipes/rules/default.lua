@@ -41,7 +41,8 @@ return {
 			return {
 				bottleneck = "communication",
 				share = s.comm_exposed_ratio,
-				evidence = string.format("communication that nothing hides takes %s of the step", percent(s.comm_exposed_ratio)),
+				evidence = string.format("communication that nothing hides takes %s of the step",
+					percent(s.comm_exposed_ratio)),
 			}
 		end
 	end },
@@ -60,8 +61,8 @@ return {
 			return {
 				bottleneck = "host",
 				share = s.launch_gap_ratio,
-				evidence = string.format("the device is idle between kernels %s of the step: the host cannot launch fast enough",
-					percent(s.launch_gap_ratio)),
+				evidence = string.format("the device is idle between kernels for %s of the step: the host cannot "
+					.. "launch them fast enough", percent(s.launch_gap_ratio)),
 			}
 		end
 	end },
@@ -82,8 +83,8 @@ return {
 			return {
 				bottleneck = "compute",
 				share = math.max(0, 1 - (s.data_wait_ratio or 0) - (s.comm_exposed_ratio or 0)),
-				evidence = string.format("the GPU has a kernel running %.0f %% of the time; that alone does not say that the kernels are fast",
-					s.gpu_util_pct),
+				evidence = string.format("the GPU has a kernel running %.0f %% of the time; that alone does not say "
+					.. "that the kernels are fast", s.gpu_util_pct),
 			}
 		end
 	end },
