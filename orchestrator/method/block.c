@@ -357,7 +357,8 @@ int block_start(struct campaign *c, const struct stage_row *s, const struct stag
 	if ((rc = block_write(c, s, b, e)) < 0)
 		return rc;
 	campaign_tell(c, PROGRESS_BLOCK, 0, "block %d (attempt %d) started", b->index + 1, attempt);
-	return submit(c, b, e);
+	rc = submit(c, b, e);
+	return rc < 0 ? rc : facts_load(c, e);
 }
 
 /* -- collecting -------------------------------------------------------------------------------- */

@@ -40,13 +40,26 @@ static bool is_volatile(const char *name)
 	return false;
 }
 
+static int compare_rows(const void *a, const void *b)
+{
+	const struct effective_row *x = a, *y = b;
+
+	if (x->trial != y->trial)
+		return x->trial < y->trial ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return strcmp(x->key, y->key);
+}
+
+/* What a rank of a trial showed under a key; NULL when nothing. Rows are sorted by open_evidence.
+ */
 static const char *arm_value(const struct evidence *v, int64_t trial, int rank, const char *key)
 {
-	for (size_t i = 0; i < v->n; i++)
-		if (v->rows[i].trial == trial && v->rows[i].rank == rank &&
-		    strcmp(v->rows[i].key, key) == 0)
-			return v->rows[i].value;
-	return NULL;
+	struct effective_row want = {.trial = trial, .rank = rank, .key = (char *)key};
+	const struct effective_row *r = bsearch(&want, v->rows, v->n, sizeof *v->rows,
+						compare_rows);
+
+	return r ? r->value : NULL;
 }
 
 static bool implied(const struct evidence *v, const char *key)
@@ -321,7 +334,10 @@ static int open_evidence(struct evidence *v, struct err *e)
 	if ((rc = query_config_get(db, v->base->config, &v->base_config, e)) < 0 ||
 	    (rc = query_config_get(db, v->arm->config, &v->config, e)) < 0)
 		return rc;
-	return query_stage_effective(db, v->stage->id, &v->rows, &v->n, e);
+	rc = query_stage_effective(db, v->stage->id, &v->rows, &v->n, e);
+	if (rc == 0 && v->n)
+		qsort(v->rows, v->n, sizeof *v->rows, compare_rows);
+	return rc;
 }
 
 int evidence_check(struct campaign *c, const struct stage_row *s, size_t arm, char **reason,

@@ -13,6 +13,8 @@
 #include "orchestrator/method/fingerprint.h"
 #include "orchestrator/method/method.h"
 
+enum { SOAK_TRIALS_MIN = 3 }; /* a line through two points has no error */
+
 int fix_plan_final(struct campaign *c, struct err *e)
 {
 	struct arm_plan arms[2] = {{.label = xstrdup("default")}, {.hypothesis = 0}};
@@ -131,7 +133,7 @@ static int conclude_soak(struct campaign *c, const struct stage_row *s, struct e
 	struct value_row *v = NULL;
 	struct stats_trend t;
 	struct fix_row fix;
-	double *y;
+	double *y, drift;
 	size_t n = 0, k = 0;
 	bool found = false;
 	int64_t id;
@@ -148,11 +150,13 @@ static int conclude_soak(struct campaign *c, const struct stage_row *s, struct e
 	t = stats_trend(y, k);
 	free(y);
 	value_rows_free(v, n);
-	note = xasprintf("drift over %zu trials %+.2f %% (p %.2g)", k,
-			 100 * expm1(t.slope * (double)k), t.p_two_sided);
+	drift = k >= SOAK_TRIALS_MIN ? expm1(t.slope * (double)k) : NAN;
+	note = isfinite(drift) ? xasprintf("drift over %zu trials %+.2f %% (p %.2g)", k,
+					   100 * drift, t.p_two_sided)
+			       : xasprintf("%zu trials are too few to speak of drift", k);
 	campaign_tell(c, PROGRESS_STAGE, 5, "soak: %s", note);
 	if ((rc = query_fix_get(c->ws->db, c->row.id, &fix, &found, e)) == 0 && found) {
-		fix.soak_drift = k > 1 ? expm1(t.slope * (double)k) : NAN;
+		fix.soak_drift = drift;
 		rc = query_fix_put(c->ws->db, &fix, &id, e);
 		fix_row_done(&fix);
 	}

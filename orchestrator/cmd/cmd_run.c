@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/cmd/drive.h"
+
+extern const struct cmd cmd_run;
+
+struct args {
+	struct drive_options drive;
+	const char *recipe;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->drive;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->recipe)
+			argp_error(state, "one recipe at a time, got %s too", arg);
+		a->recipe = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->recipe)
+			argp_error(state,
+				   "which recipe? (a Lua file; recipes/campaigns has examples)");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void warn(const struct recipe *r)
+{
+	_cleanup_(strv_free) struct strv warnings = {0};
+
+	script_warnings(r, &warnings);
+	for (size_t i = 0; i < warnings.n; i++)
+		fprintf(stderr, "fettle: warning: %s\n", warnings.v[i]);
+}
+
+/* A recipe is checked whole before anything is written. */
+static int start(struct args *a, struct workspace **w, int64_t *id, struct err *e)
+{
+	const char *scheduler = a->drive.scheduler;
+	_cleanup_free_ char *path = NULL;
+	struct script_sources sources = {0};
+	struct recipe *r = NULL;
+	int rc = drive_load(a->recipe, scheduler, &r, &sources, e);
+
+	if (rc < 0)
+		return rc;
+	warn(r);
+	path = fs_absolute(a->recipe, e);
+	if (!scheduler)
+		scheduler = r->scheduler ? r->scheduler : "local";
+	rc = workspace_open(workspace_default(a->drive.workspace), DB_CREATE, &clock_system, w, e);
+	if (rc == 0)
+		rc = campaign_create(*w, r, &sources, path, scheduler, id, e);
+	if (rc == 0 && !a->drive.json)
+		printf("campaign %lld: %s (%s), workspace %s\n", (long long)*id, r->name, scheduler,
+		       (*w)->root);
+	recipe_free(r);
+	script_sources_free(&sources);
+	return rc;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&drive_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.parser = parse,
+		.args_doc = "RECIPE",
+		.doc = "Run a campaign: baseline, hypothesis, experiment, validation, fixing.\v"
+		       "Ctrl-C cancels the jobs in flight; `fettle resume` goes on where it "
+		       "stopped.",
+		.children = children};
+	struct args a = {0};
+	struct workspace *w = NULL;
+	struct err e = {0};
+	int64_t id = 0;
+	int status;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	if (start(&a, &w, &id, &e) < 0)
+		status = cmd_fail(&cmd_run, &e);
+	else
+		status = drive_campaign(&cmd_run, w, id, &a.drive);
+	workspace_close(w);
+	free((char *)a.drive.fake_spec);
+	return status;
+}
+
+const struct cmd cmd_run = {.name = "run", .summary = "run a campaign from its recipe", .run = run};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "orchestrator/base/mem.h"
+#include "orchestrator/base/paths.h"
+#include "orchestrator/base/proc.h"
+#include "orchestrator/cmd/drive.h"
+
+extern const struct cmd cmd_stop;
+
+enum { OWNER_WAIT_MS = 15000 }; /* the owner cancels its jobs first: TERM, grace, KILL */
+
+struct args {
+	struct drive_options drive;
+	const char *campaign;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->drive;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->campaign)
+			argp_error(state, "one campaign at a time, got %s too", arg);
+		a->campaign = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* A live owner on this host is asked to stop by itself: it knows what is in flight. */
+static bool ask_owner(const struct lease *l, struct err *e)
+{
+	struct proc_id id = {(pid_t)l->pid, l->start_ticks};
+	struct timespec nap = {.tv_nsec = 50 * 1000000};
+	char host[65] = "";
+
+	(void)gethostname(host, sizeof host - 1);
+	if (!str_eq(host, l->host) || !proc_alive(&id))
+		return false;
+	if (kill(id.pid, SIGTERM) < 0) {
+		err_sys(e, ERR_IO, "cannot signal process %d", id.pid);
+		return false;
+	}
+	for (int ms = 0; ms < OWNER_WAIT_MS && proc_alive(&id); ms += 50)
+		nanosleep(&nap, NULL);
+	return !proc_alive(&id);
+}
+
+static int stop_here(struct workspace *w, int64_t id, const struct args *a, struct err *e)
+{
+	_cleanup_free_ char *agent = paths_agent(), *helper = paths_slurm_helper();
+	struct campaign_options o = {.agent = agent,
+				     .helper = helper,
+				     .take_over = a->drive.take_over,
+				     .sched = a->drive.scheduler ? sched_find(a->drive.scheduler)
+								 : NULL,
+				     .fake_spec = a->drive.fake_spec};
+	struct campaign *c = NULL;
+	int rc = campaign_open(w, id, &o, &c, e);
+
+	if (rc == 0)
+		rc = campaign_cancel(c, "stopped by `fettle stop`", e);
+	campaign_close(c);
+	return rc;
+}
+
+static int stop(struct workspace *w, const struct args *a, struct err *e)
+{
+	struct campaign_row row;
+	struct lease l;
+	bool held = false;
+	int64_t id;
+	int rc = drive_find(w, a->campaign, &id, e);
+
+	if (rc < 0 || (rc = query_campaign_get(w->db, id, &row, e)) < 0)
+		return rc;
+	if (row.state != CAMPAIGN_RUNNING) {
+		printf("campaign %lld is %s\n", (long long)id, campaign_state_name(row.state));
+		campaign_row_done(&row);
+		return 0;
+	}
+	campaign_row_done(&row);
+	if ((rc = query_lease_get(w->db, id, &l, &held, e)) < 0)
+		return rc;
+	if (!(held && ask_owner(&l, e)))
+		rc = stop_here(w, id, a, e);
+	if (rc == 0)
+		printf("campaign %lld is stopped; `fettle resume %lld` goes on\n", (long long)id,
+		       (long long)id);
+	return rc;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&drive_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.parser = parse,
+		.args_doc = "[CAMPAIGN]",
+		.doc = "Stop a campaign and cancel its jobs; it can be resumed.",
+		.children = children};
+	struct args a = {0};
+	struct workspace *w = NULL;
+	struct err e = {0};
+	int status = 0;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	if (workspace_open(workspace_default(a.drive.workspace), DB_WRITE, &clock_system, &w, &e) <
+		    0 ||
+	    stop(w, &a, &e) < 0)
+		status = cmd_fail(&cmd_stop, &e);
+	workspace_close(w);
+	free((char *)a.drive.fake_spec);
+	return status;
+}
+
+const struct cmd cmd_stop = {
+	.name = "stop", .summary = "stop a campaign and cancel its jobs", .run = run};

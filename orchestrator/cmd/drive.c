@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/cmd/drive.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/base/paths.h"
+#include "orchestrator/cmd/progress.h"
+#include "orchestrator/report/report.h"
+
+enum {
+	WAIT_US = 500000, /* longest sleep between two looks at the jobs: a second is soon enough,
+			     half is livelier */
+	FAKE_SPEC_MAX = 1 << 20,
+	RECIPE_DIRS_MAX = 32,
+};
+
+/* -- options ---------------------------------------------------------------------------------- */
+
+enum { OPT_TAKE_OVER = 256, OPT_FAKE };
+
+static const struct argp_option drive_opts[] = {
+	{"workspace", 'w', "DIR", 0,
+	 "workspace (default: $FETTLE_WORKSPACE, else ./fettle-workspace)", 0},
+	{"scheduler", 's', "NAME", 0, "local, slurm or fake (default: the recipe's, else local)",
+	 0},
+	{"json", 'j', NULL, 0, "progress as JSON lines", 0},
+	{"quiet", 'q', NULL, 0, "no progress, only the summary", 0},
+	{"take-over", OPT_TAKE_OVER, NULL, 0, "take the campaign from another host that holds it",
+	 0},
+	{"fake", OPT_FAKE, "FILE", OPTION_HIDDEN, "declared truth for scheduler fake", 0},
+	{0},
+};
+
+static error_t parse_fake(struct drive_options *o, const char *file, struct argp_state *state)
+{
+	struct buf b = {0};
+	struct err e = {0};
+
+	if (fs_read(file, FAKE_SPEC_MAX, &b, &e) < 0)
+		argp_error(state, "%s", e.text);
+	o->fake_spec = buf_take(&b);
+	return 0;
+}
+
+static error_t parse_drive(int key, char *arg, struct argp_state *state)
+{
+	struct drive_options *o = state->input;
+
+	switch (key) {
+	case 'w':
+		o->workspace = arg;
+		return 0;
+	case 's':
+		o->scheduler = arg;
+		if (!sched_find(arg))
+			argp_error(state, "no scheduler is called %s: local, slurm, fake", arg);
+		return 0;
+	case 'j':
+		o->json = true;
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case OPT_TAKE_OVER:
+		o->take_over = true;
+		return 0;
+	case OPT_FAKE:
+		return parse_fake(o, arg, state);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+const struct argp drive_argp = {.options = drive_opts, .parser = parse_drive};
+
+static const struct argp_option look_opts[] = {
+	{"workspace", 'w', "DIR", 0,
+	 "workspace (default: $FETTLE_WORKSPACE, else ./fettle-workspace)", 0},
+	{"json", 'j', NULL, 0, "JSON instead of text", 0},
+	{0},
+};
+const struct argp look_argp = {.options = look_opts, .parser = parse_drive};
+
+/* -- recipes ------------------------------------------------------------------------------------
+ */
+
+void drive_path_init(struct drive_path *p)
+{
+	const char *env = getenv("FETTLE_RECIPE_PATH");
+	size_t n = 0;
+
+	memset(p, 0, sizeof *p);
+	p->dirs = xcalloc(RECIPE_DIRS_MAX + 2, sizeof *p->dirs);
+	while (env && *env && n < RECIPE_DIRS_MAX) {
+		size_t len = strcspn(env, ":");
+
+		if (len)
+			p->dirs[n++] = xstrndup(env, len);
+		env += len + (env[len] == ':');
+	}
+	p->dirs[n] = paths_recipes();
+	p->path.dirs = (const char *const *)p->dirs;
+	p->path.site = getenv("FETTLE_SITE");
+}
+
+void drive_path_done(struct drive_path *p)
+{
+	for (size_t i = 0; p->dirs && p->dirs[i]; i++)
+		free(p->dirs[i]);
+	free(p->dirs);
+}
+
+int drive_load(const char *file, const char *scheduler, struct recipe **r, struct script_sources *s,
+	       struct err *e)
+{
+	struct drive_path path;
+	int rc;
+
+	drive_path_init(&path);
+	rc = script_load(file, &path.path, r, s, e);
+	drive_path_done(&path);
+	if (rc < 0)
+		return rc;
+	if (!scheduler)
+		scheduler = (*r)->scheduler ? (*r)->scheduler : "local";
+	if (str_eq(scheduler, "local") && (rc = script_check_command(*r, getenv("PATH"), e)) < 0) {
+		recipe_free(*r);
+		script_sources_free(s);
+		*r = NULL;
+	}
+	return rc;
+}
+
+/* -- campaigns ----------------------------------------------------------------------------------
+ */
+
+int drive_find(struct workspace *w, const char *which, int64_t *id, struct err *e)
+{
+	struct campaign_row *rows = NULL;
+	size_t n = 0;
+	int64_t number;
+	int rc;
+
+	if (which && str_to_i64(which, &number)) {
+		struct campaign_row row;
+
+		if ((rc = query_campaign_get(w->db, number, &row, e)) < 0)
+			return rc;
+		campaign_row_done(&row);
+		*id = number;
+		return 0;
+	}
+	if ((rc = query_campaign_list(w->db, which, &rows, &n, e)) < 0)
+		return rc;
+	if (n == 0)
+		rc = err_set(e, ERR_NOT_FOUND,
+			     "%s holds no campaign%s%s; `fettle run RECIPE` starts one", w->root,
+			     which ? " called " : "", which ? which : "");
+	else
+		*id = rows[0].id;
+	campaign_rows_free(rows, n);
+	return rc;
+}
+
+static int exit_of_state(const struct campaign_row *row)
+{
+	switch (row->state) {
+	case CAMPAIGN_DONE:
+	case CAMPAIGN_RUNNING:
+		return 0;
+	case CAMPAIGN_STOPPED:
+		return 3;
+	case CAMPAIGN_FAILED:
+		return 4;
+	}
+	return 4;
+}
+
+/* -- the loop -----------------------------------------------------------------------------------
+ */
+
+struct driver {
+	struct campaign *campaign;
+	const struct drive_options *options;
+	struct workspace *w;
+	struct progress_view view;
+	int signal_fd;
+	sigset_t old_mask;
+	int signals;          /* how often we were asked to stop */
+	char *agent, *helper; /* the scheduler borrows them until the campaign is closed */
+};
+
+static int open_signals(struct driver *d, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, &d->old_mask);
+	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return d->signal_fd < 0 ? err_sys(e, ERR_IO, "signalfd") : 0;
+}
+
+static void read_signals(struct driver *d)
+{
+	struct signalfd_siginfo si;
+
+	while (read(d->signal_fd, &si, sizeof si) == sizeof si)
+		d->signals++;
+}
+
+static int stop_by_signal(struct driver *d, struct err *e)
+{
+	progress_end(&d->view);
+	fputs("fettle: stopping: cancelling the jobs in flight (again to leave them running)\n",
+	      stderr);
+	return campaign_cancel(d->campaign, "stopped by a signal", e);
+}
+
+static int drive_loop(struct driver *d, struct err *e)
+{
+	const struct clock *clock = d->w->clock;
+	enum campaign_step step = CAMPAIGN_AGAIN;
+	int rc = 0;
+
+	while (rc == 0) {
+		read_signals(d);
+		if (d->signals)
+			return stop_by_signal(d, e);
+		if ((rc = campaign_step(d->campaign, &step, e)) < 0 || step == CAMPAIGN_OVER)
+			break;
+		if (step == CAMPAIGN_WAIT && d->options->once)
+			break;
+		if (step == CAMPAIGN_WAIT)
+			rc = campaign_wait(d->campaign, WAIT_US, d->signal_fd, e);
+		progress_tick(&d->view, clock_utc_us(clock));
+	}
+	return rc;
+}
+
+static int open_campaign(struct driver *d, int64_t id, struct err *e)
+{
+	struct campaign_options o = {
+		.sched = d->options->scheduler ? sched_find(d->options->scheduler) : NULL,
+		.agent = d->agent,
+		.helper = d->helper,
+		.fake_spec = d->options->fake_spec,
+		.take_over = d->options->take_over,
+		.tell = progress_tell,
+		.tell_ctx = &d->view};
+
+	return campaign_open(d->w, id, &o, &d->campaign, e);
+}
+
+int drive_campaign(const struct cmd *c, struct workspace *w, int64_t id,
+		   const struct drive_options *o)
+{
+	struct driver d = {.options = o,
+			   .w = w,
+			   .signal_fd = -1,
+			   .agent = paths_agent(),
+			   .helper = paths_slurm_helper()};
+	struct err e = {0};
+	int rc;
+
+	progress_init(&d.view, stdout, o->json, o->quiet);
+	d.view.start_us = clock_utc_us(w->clock);
+	if ((rc = open_signals(&d, &e)) == 0 && (rc = open_campaign(&d, id, &e)) == 0)
+		rc = drive_loop(&d, &e);
+	progress_end(&d.view);
+	campaign_close(d.campaign);
+	free(d.agent);
+	free(d.helper);
+	if (d.signal_fd >= 0)
+		close(d.signal_fd);
+	sigprocmask(SIG_SETMASK, &d.old_mask, NULL);
+	if (rc < 0) {
+		fprintf(stderr, "fettle: nothing is lost: `fettle resume %lld` goes on\n",
+			(long long)id);
+		return cmd_fail(c, &e);
+	}
+	return drive_summary(c, w, id, o);
+}
+
+/* -- the summary --------------------------------------------------------------------------------
+ */
+
+static int reload(struct workspace *w, int64_t id, struct recipe **r, struct err *e)
+{
+	struct script_sources s;
+	int rc = drive_sources(w, id, &s, e);
+
+	if (rc < 0)
+		return rc;
+	rc = script_reload(&s, r, e);
+	script_sources_free(&s);
+	return rc;
+}
+
+int drive_sources(struct workspace *w, int64_t id, struct script_sources *out, struct err *e)
+{
+	struct source_row *rows = NULL;
+	size_t n = 0;
+	int rc = query_campaign_sources(w->db, id, &rows, &n, e);
+
+	if (rc < 0)
+		return rc;
+	memset(out, 0, sizeof *out);
+	out->v = xcalloc(n + 1, sizeof *out->v);
+	out->n = n;
+	for (size_t i = 0; i < n; i++) {
+		out->v[i] = (struct script_source){.name = TAKE(rows[i].name),
+						   .path = TAKE(rows[i].path),
+						   .text = TAKE(rows[i].text)};
+		str_copy(out->v[i].hash, sizeof out->v[i].hash, rows[i].hash);
+	}
+	source_rows_free(rows, n);
+	return 0;
+}
+
+int drive_report(struct workspace *w, int64_t id, struct recipe **r, struct report **out,
+		 struct err *e)
+{
+	int rc = reload(w, id, r, e);
+
+	if (rc < 0)
+		return rc;
+	rc = report_load(w->db, id, *r, w->root, out, e);
+	if (rc < 0) {
+		recipe_free(*r);
+		*r = NULL;
+	}
+	return rc;
+}
+
+/* reports/campaign-<id>.<ext> in the workspace, every format. */
+static int write_reports(struct workspace *w, const struct report *rep, int64_t id, struct err *e)
+{
+	_cleanup_free_ char *dir = fs_join(w->root, "reports");
+	int rc = fs_mkdirs(dir, 0700, e);
+
+	for (const struct report_format *const *f = report_format_table; rc == 0 && *f; f++) {
+		_cleanup_free_ char *name = xasprintf("campaign-%lld.%s", (long long)id,
+						      (*f)->extension);
+		_cleanup_free_ char *path = fs_join(dir, name);
+		struct buf b = {0};
+
+		if ((rc = (*f)->write(rep, &b, e)) == 0)
+			rc = fs_write_atomic(path, b.data ? b.data : "", b.len, 0600, e);
+		buf_free(&b);
+	}
+	return rc;
+}
+
+static void print_next(const struct report *rep, const char *root, int64_t id)
+{
+	printf("\nreport: %s/reports/campaign-%lld.md\n", root, (long long)id);
+	if (rep->campaign.state == CAMPAIGN_STOPPED)
+		printf("next: fettle resume %lld -w %s\n", (long long)id, root);
+	else if (rep->has_fix)
+		printf("next: fettle recommend %lld --as env -w %s   (or sbatch, json)\n",
+		       (long long)id, root);
+	else
+		printf("next: fettle report %lld -w %s\n", (long long)id, root);
+}
+
+int drive_summary(const struct cmd *c, struct workspace *w, int64_t id,
+		  const struct drive_options *o)
+{
+	struct recipe *r = NULL;
+	struct report *rep = NULL;
+	struct buf text = {0};
+	struct err e = {0};
+	int status;
+
+	if (drive_report(w, id, &r, &rep, &e) < 0)
+		return cmd_fail(c, &e);
+	status = exit_of_state(&rep->campaign);
+	if (!o->once || rep->campaign.state != CAMPAIGN_RUNNING) {
+		if (write_reports(w, rep, id, &e) < 0)
+			status = cmd_fail(c, &e);
+		report_summary(rep, &text);
+		if (!o->json)
+			printf("\n%s", text.data ? text.data : "");
+		if (!o->json && status != 4)
+			print_next(rep, w->root, id);
+	}
+	buf_free(&text);
+	report_free(rep);
+	recipe_free(r);
+	return status;
+}

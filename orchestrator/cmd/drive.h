@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What run, resume, tick and stop share: options, finding a recipe and a campaign, and the loop
+ * that drives a campaign until it is over, the first Ctrl-C (jobs are cancelled, the campaign stays
+ * resumable) or the second (leave at once; jobs go on and are adopted by the next start).
+ */
+#ifndef FETTLE_CMD_DRIVE_H
+#define FETTLE_CMD_DRIVE_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "orchestrator/base/err.h"
+#include "orchestrator/cmd/cmd.h"
+#include "orchestrator/method/campaign.h"
+#include "orchestrator/script/script.h"
+
+struct drive_options {
+	const char *workspace; /* resolved by workspace_default() */
+	const char *scheduler; /* NULL: the recipe's, else local */
+	const char *fake_spec; /* text of the file given with --fake */
+	bool json, quiet, take_over, once;
+};
+
+/* argp children with --workspace, --scheduler, --json, --quiet, --take-over; input is struct
+ * drive_options. */
+extern const struct argp drive_argp;
+/* The same with only --workspace and --json, for commands that look. */
+extern const struct argp look_argp;
+
+/* Recipe directories: $FETTLE_RECIPE_PATH entries, then the shipped ones; site.lua of $FETTLE_SITE.
+ */
+struct drive_path {
+	struct script_path path;
+	char **dirs;
+};
+void drive_path_init(struct drive_path *p);
+void drive_path_done(struct drive_path *p);
+
+/* Load and check a recipe for the scheduler (command in PATH where it runs here). */
+int drive_load(const char *file, const char *scheduler, struct recipe **r, struct script_sources *s,
+	       struct err *e);
+
+/* A campaign by number, by name (newest of it), or NULL: the newest of all. */
+int drive_find(struct workspace *w, const char *which, int64_t *id, struct err *e);
+
+/* Drive it; returns the exit status. Prints progress on stdout and the summary at the end. */
+int drive_campaign(const struct cmd *c, struct workspace *w, int64_t id,
+		   const struct drive_options *o);
+
+/* The stored sources of a campaign, and its tuning log (free both: recipe_free, report_free). */
+int drive_sources(struct workspace *w, int64_t id, struct script_sources *out, struct err *e);
+struct report;
+int drive_report(struct workspace *w, int64_t id, struct recipe **r, struct report **out,
+		 struct err *e);
+
+/* Print to the end: summary in words, report's path, what to type next; the exit status that the
+ * campaign's state gives. */
+int drive_summary(const struct cmd *c, struct workspace *w, int64_t id,
+		  const struct drive_options *o);
+
+#endif

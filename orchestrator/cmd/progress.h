@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Progress of a campaign for people and programs: lines as they come when piped, one live line
+ * below them on a terminal (step, stage, block, effect so far, cost, time left), JSON lines on
+ * request. NO_COLOR and TERM=dumb are respected; nothing is redrawn when piped.
+ */
+#ifndef FETTLE_CMD_PROGRESS_H
+#define FETTLE_CMD_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "orchestrator/method/campaign.h"
+
+enum progress_style { STYLE_PLAIN, STYLE_LIVE, STYLE_JSON, STYLE_QUIET };
+
+struct progress_view {
+	FILE *out;
+	enum progress_style style;
+	bool colour;
+	int64_t start_us;       /* of this view */
+	int64_t block_start_us; /* of the block in flight, 0: none */
+	double block_s;         /* mean time of a block so far; 0: none ended yet */
+	int blocks_timed;
+	bool line_open;       /* a live line stands on the terminal */
+	struct progress last; /* figures of the newest message */
+	char stage[32];
+};
+
+/* LIVE when out is a terminal, PLAIN otherwise; `json` and `quiet` win. */
+void progress_init(struct progress_view *v, FILE *out, bool json, bool quiet);
+/* A progress_f; ctx is the view. */
+void progress_tell(void *ctx, const struct progress *p);
+/* Redraw the live line (now_us for the time left); nothing in the other styles. */
+void progress_tick(struct progress_view *v, int64_t now_us);
+/* "42 node-s" below six minutes, "1.25 node-h" above. */
+void progress_cost(double node_s, char *out, size_t n);
+void progress_end(struct progress_view *v); /* clears the live line */
+
+#endif
