@@ -224,9 +224,11 @@ check-slurm: programs $(PROG_BIN) ## tests on a Slurm cluster that they start th
 asan: ## unit and CLI tests under the address and undefined-behaviour sanitisers
 	@$(MAKE) MODE=asan WERROR=-Werror check-unit
 	@$(MAKE) MODE=asan WERROR=-Werror check-cli
+VALGRIND   := valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
+              --suppressions=tests/lint/valgrind.supp
+# Simulations only repeat what their modules' own tests run.
 valgrind: ## unit tests under valgrind
-	@RUN_WITH='valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite' \
-		$(MAKE) MODE=debug check-unit
+	@RUN_WITH='$(VALGRIND)' $(MAKE) MODE=debug UNIT_SRC='$(filter-out %_sim_test.c,$(UNIT_SRC))' check-unit
 coverage: ## line coverage of the unit and CLI tests: build/coverage/report.txt
 	@$(MAKE) MODE=coverage check-unit
 	@$(MAKE) MODE=coverage check-cli
