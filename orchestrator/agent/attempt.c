@@ -53,13 +53,15 @@ static void add_lines(const char *text, struct strv *out)
 /* "n[1-4]" needs Slurm's own reader; a list without brackets does not. */
 static void expand_nodes(const char *list, struct strv *out)
 {
-	char *argv[] = {(char *)"scontrol", (char *)"show", (char *)"hostnames", (char *)(uintptr_t)list, NULL};
+	char *argv[] = {(char *)"scontrol", (char *)"show", (char *)"hostnames",
+			(char *)(uintptr_t)list, NULL};
 	const struct proc_spawn s = {.file = "scontrol", .argv = argv, .fd_in = -1, .fd_err = -1};
 	struct buf b = {0};
 	int status = 0;
 
 	if (strchr(list, '[') &&
-	    proc_capture(&s, EXPAND_TIMEOUT_US, NODES_TEXT_MAX, &b, NULL, &status, NULL) == 0 && status == 0)
+	    proc_capture(&s, EXPAND_TIMEOUT_US, NODES_TEXT_MAX, &b, NULL, &status, NULL) == 0 &&
+	    status == 0)
 		add_lines(b.data ? b.data : "", out);
 	if (out->n == 0 && strchr(list, '['))
 		strv_add(out, list);
@@ -130,9 +132,15 @@ static bool must_stop(struct attempt *a, struct signals *signals)
 
 static void run_slots(struct attempt *a, struct signals *signals)
 {
-	struct trial_context c = {.dir = a->dir, .block = a->block, .secrets = &a->secrets, .host = a->host,
-				  .boot_id = a->boot_id, .nodes = &a->nodes, .steps = a->steps,
-				  .guard = a->guard, .signals = signals};
+	struct trial_context c = {.dir = a->dir,
+				  .block = a->block,
+				  .secrets = &a->secrets,
+				  .host = a->host,
+				  .boot_id = a->boot_id,
+				  .nodes = &a->nodes,
+				  .steps = a->steps,
+				  .guard = a->guard,
+				  .signals = signals};
 	struct trial_outcome o;
 	struct err e = {0};
 
@@ -171,12 +179,15 @@ int attempt_run(const char *dir, struct signals *signals, enum attempt_end *end,
 		guard_stop(TAKE(a.guard));
 		if (!rc) {
 			*end = is_complete(&a) ? ATTEMPT_COMPLETE : ATTEMPT_PARTIAL;
-			rc = record_done(a.dir, a.block, &a.nodes,
-					 &(struct done_record){.complete = *end == ATTEMPT_COMPLETE,
-							       .reason = a.reason,
-							       .start_us = a.start_us,
-							       .end_us = clock_utc_us(&clock_system),
-							       .xxh = a.xxh, .n_done = a.n_done}, e);
+			rc = record_done(
+				a.dir, a.block, &a.nodes,
+				&(struct done_record){.complete = *end == ATTEMPT_COMPLETE,
+						      .reason = a.reason,
+						      .start_us = a.start_us,
+						      .end_us = clock_utc_us(&clock_system),
+						      .xxh = a.xxh,
+						      .n_done = a.n_done},
+				e);
 		}
 	}
 	attempt_free(&a);

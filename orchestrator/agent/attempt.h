@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One attempt of one block: read block.json, claim it, run the slots in their order, write done.json.
- * Without done.json the attempt is lost, whatever else is there; so it is written last, and it makes the
- * names of all earlier records durable.
+ * One attempt of one block: read block.json, claim it, run the slots in their order, write
+ * done.json. Without done.json the attempt is lost, whatever else is there; so it is written last,
+ * and it makes the names of all earlier records durable.
  */
 #ifndef FETTLE_AGENT_ATTEMPT_H
 #define FETTLE_AGENT_ATTEMPT_H

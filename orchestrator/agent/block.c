@@ -10,12 +10,12 @@
 #include "orchestrator/base/mem.h"
 
 enum {
-	ARMS_MAX = 1024,      /* a screen of hundreds of candidates is already cut into rounds */
-	SLOTS_MAX = 10000,    /* tens of repeats of each arm */
+	ARMS_MAX = 1024,   /* a screen of hundreds of candidates is already cut into rounds */
+	SLOTS_MAX = 10000, /* tens of repeats of each arm */
 	ARGV_MAX = 4096,
 	ENV_MAX = 4096,
 	PATTERN_MAX = 4096,
-	PERIOD_MIN_MS = 10,   /* below it the sampler would be a load of its own */
+	PERIOD_MIN_MS = 10, /* below it the sampler would be a load of its own */
 };
 static const int64_t DAY_S = 86400;
 static const int64_t STEPS_MAX = 1000000000;
@@ -30,14 +30,16 @@ static void check_env_names(struct jread *r, const char *key, const struct kvs *
 {
 	for (size_t i = 0; i < env->n; i++)
 		if (!env_name_ok(env->v[i].key))
-			jread_fail(r, key, "\"%s\" is no name of an environment variable", env->v[i].key);
+			jread_fail(r, key, "\"%s\" is no name of an environment variable",
+				   env->v[i].key);
 }
 
 static void check_names(struct jread *r, const char *key, const struct strv *names)
 {
 	for (size_t i = 0; i < names->n; i++)
 		if (!env_name_ok(names->v[i]))
-			jread_fail(r, key, "\"%s\" is no name of an environment variable", names->v[i]);
+			jread_fail(r, key, "\"%s\" is no name of an environment variable",
+				   names->v[i]);
 }
 
 /* It becomes a job name and a part of an environment variable. */
@@ -51,7 +53,8 @@ static void read_token(struct jread *r, yajl_val top, char out[BLOCK_TOKEN_MAX +
 		jread_fail(r, "token", "is empty");
 	for (const char *p = token; *p; p++)
 		if (!isalnum((unsigned char)*p) && !strchr(":_.-", *p))
-			jread_fail(r, "token", "holds a character that is not a letter, digit or one of :_.-");
+			jread_fail(r, "token",
+				   "holds a character that is not a letter, digit or one of :_.-");
 }
 
 static void read_window(struct jread *r, yajl_val top, struct block_window *w)
@@ -118,7 +121,8 @@ static void read_arms(struct jread *r, yajl_val top, struct block *b)
 		read_arm(r, list->u.array.values[i], &b->arms[i]);
 		for (size_t j = 0; j < i; j++)
 			if (b->arms[j].arm == b->arms[i].arm)
-				jread_fail(r, "arm", "%lld stands twice", (long long)b->arms[i].arm);
+				jread_fail(r, "arm", "%lld stands twice",
+					   (long long)b->arms[i].arm);
 	}
 	jread_leave(r);
 }
@@ -132,7 +136,8 @@ static size_t find_arm(const struct block *b, int64_t arm)
 	return i;
 }
 
-static void read_slot(struct jread *r, yajl_val v, const struct block *b, size_t i, struct block_slot *s)
+static void read_slot(struct jread *r, yajl_val v, const struct block *b, size_t i,
+		      struct block_slot *s)
 {
 	int64_t arm;
 
@@ -189,8 +194,10 @@ static void read_top(struct jread *r, yajl_val top, struct block *b)
 	const char *format = jread_need_text(r, top, "format");
 
 	if (!str_eq(format, "fettle.block/1"))
-		jread_fail(r, "format", "expected \"fettle.block/1\", found \"%s\": this agent and the "
-			   "fettle that wrote the file are of different versions", format);
+		jread_fail(r, "format",
+			   "expected \"fettle.block/1\", found \"%s\": this agent and the "
+			   "fettle that wrote the file are of different versions",
+			   format);
 	read_token(r, top, b->token);
 	b->block = jread_need_int(r, top, "block", 0, INT64_MAX);
 	b->attempt = jread_need_int(r, top, "attempt", 0, INT64_MAX);

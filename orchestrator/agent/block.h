@@ -21,9 +21,9 @@ enum {
 enum window_source { WINDOW_OUT, WINDOW_METRICS };
 
 struct block_window {
-	char *pattern;             /* PCRE2; "" only if source is metrics or steps is 0 */
+	char *pattern; /* PCRE2; "" only if source is metrics or steps is 0 */
 	enum window_source source;
-	int64_t warmup, steps;     /* steps 0: the trial ends by itself */
+	int64_t warmup, steps; /* steps 0: the trial ends by itself */
 };
 
 struct block_limits {
@@ -52,7 +52,7 @@ struct block {
 	char *workdir;
 	struct kvs env;
 	struct strv secrets, env_prefixes;
-	int64_t sampler_period_ms;           /* 0: no samples */
+	int64_t sampler_period_ms; /* 0: no samples */
 	struct block_arm *arms;
 	size_t n_arms;
 	struct block_slot *slots;

@@ -14,10 +14,10 @@
 #include "orchestrator/base/str.h"
 
 enum {
-	TAIL_MAX = 8 << 20,        /* memory of the ring; errors stand in the last few KiB */
+	TAIL_MAX = 8 << 20, /* memory of the ring; errors stand in the last few KiB */
 	IDX_BYTES = 64 << 10,
 	IDX_US = 1000000,
-	IDX_COMPACT = 4096,        /* entries before those of cut bytes are dropped */
+	IDX_COMPACT = 4096, /* entries before those of cut bytes are dropped */
 };
 
 struct mark {
@@ -26,24 +26,24 @@ struct mark {
 
 struct capture {
 	int fd, idx_fd;
-	bool broken;               /* a write failed and was reported */
+	bool broken; /* a write failed and was reported */
 	int64_t head_max, tail_max;
-	int64_t total, head;       /* bytes seen, bytes in the head */
-	char *ring;                /* allocated when the head is full */
-	struct mark *marks;        /* of bytes in the ring */
+	int64_t total, head; /* bytes seen, bytes in the head */
+	char *ring;          /* allocated when the head is full */
+	struct mark *marks;  /* of bytes in the ring */
 	size_t n_marks, cap_marks;
 	struct mark last_mark;
 	XXH3_state_t *hash;
 	capture_line_f f;
 	void *ctx;
-	char *line;                /* CAPTURE_LINE_MAX; the unfinished line */
+	char *line; /* CAPTURE_LINE_MAX; the unfinished line */
 	size_t line_len;
 	char last[2 * CAPTURE_LAST_MAX]; /* the newest bytes of all */
 	size_t last_len;
 };
 
-int capture_open(const char *dir, int64_t log_bytes, capture_line_f f, void *ctx, struct capture **out,
-		 struct err *e)
+int capture_open(const char *dir, int64_t log_bytes, capture_line_f f, void *ctx,
+		 struct capture **out, struct err *e)
 {
 	_cleanup_free_ char *path = fs_join(dir, "out"), *idx = fs_join(dir, "out.idx");
 	struct capture *c = xcalloc(1, sizeof *c);
@@ -194,7 +194,8 @@ static void split_lines(struct capture *c, const char *data, size_t n, int64_t u
 	const char *end = data + n, *stop;
 
 	for (; data < end && (stop = find_end(data, end)); data = stop + 1) {
-		if (c->line_len == 0 && stop - data <= CAPTURE_LINE_MAX) { /* no copy in the usual case */
+		if (c->line_len == 0 &&
+		    stop - data <= CAPTURE_LINE_MAX) { /* no copy in the usual case */
 			if (stop > data)
 				c->f(c->ctx, data, (size_t)(stop - data), utc_us);
 			continue;
@@ -272,12 +273,14 @@ static int put_tail(struct capture *c, int64_t *written, bool *cut, struct err *
 {
 	int64_t start = tail_start(c), lost = start - c->head, len = c->total - start, shift;
 	size_t at = (size_t)((start - c->head) % c->tail_max);
-	size_t first = (size_t)len < (size_t)c->tail_max - at ? (size_t)len : (size_t)c->tail_max - at;
+	size_t first = (size_t)len < (size_t)c->tail_max - at ? (size_t)len
+							      : (size_t)c->tail_max - at;
 	char marker[96] = "";
 	int rc = 0;
 
 	if (lost > 0)
-		snprintf(marker, sizeof marker, "\n[fettle: %lld bytes cut here]\n", (long long)lost);
+		snprintf(marker, sizeof marker, "\n[fettle: %lld bytes cut here]\n",
+			 (long long)lost);
 	*cut = lost > 0;
 	shift = c->head + (int64_t)strlen(marker) - start;
 	if (put_out(c, marker, strlen(marker), e) || put_out(c, c->ring + at, first, e) ||

@@ -19,7 +19,6 @@
 #include "orchestrator/base/proc.h"
 #include "orchestrator/base/str.h"
 
-
 struct checks {
 	bool bad;
 };
@@ -50,7 +49,8 @@ static bool adopts_orphans(void)
 		}
 		_exit(write(fd[1], &inner, sizeof inner) != (ssize_t)sizeof inner);
 	}
-	if (child > 0 && read(fd[0], &orphan, sizeof orphan) == (ssize_t)sizeof orphan && orphan > 0) {
+	if (child > 0 && read(fd[0], &orphan, sizeof orphan) == (ssize_t)sizeof orphan &&
+	    orphan > 0) {
 		waitpid(child, NULL, 0);
 		kill(orphan, SIGKILL);
 		ours = waitpid(orphan, NULL, 0) == orphan;
@@ -65,7 +65,8 @@ static bool reads_proc(void)
 	struct procs_one one;
 	_cleanup_free_ char *path = proc_env(getpid(), "PATH");
 
-	return procs_read(getpid(), &one) == 0 && one.ppid == getppid() && str_eq(path, getenv("PATH"));
+	return procs_read(getpid(), &one) == 0 && one.ppid == getppid() &&
+	       str_eq(path, getenv("PATH"));
 }
 
 static bool has_jit(void)
@@ -100,13 +101,20 @@ bool check_print(void)
 	char boot[37];
 
 	proc_boot_id(boot);
-	report(&c, "subreaper", adopts_orphans(), true, "daemons that a trial leaves are found and ended");
-	report(&c, "proc", reads_proc(), true, "arguments and environment of a trial can be proved");
-	report(&c, "boot-id", boot[0] != '\0', false, boot[0] ? boot : "a claim of an earlier boot is not told apart");
-	report(&c, "shm", access("/dev/shm", W_OK) == 0, false, "/dev/shm, cleaned after each trial");
-	report(&c, "inotify", has_inotify(), false, "metrics.jsonl is followed without delay, else every 20 ms");
-	report(&c, "pattern-jit", has_jit(), false, "the step pattern is compiled, else interpreted");
+	report(&c, "subreaper", adopts_orphans(), true,
+	       "daemons that a trial leaves are found and ended");
+	report(&c, "proc", reads_proc(), true,
+	       "arguments and environment of a trial can be proved");
+	report(&c, "boot-id", boot[0] != '\0', false,
+	       boot[0] ? boot : "a claim of an earlier boot is not told apart");
+	report(&c, "shm", access("/dev/shm", W_OK) == 0, false,
+	       "/dev/shm, cleaned after each trial");
+	report(&c, "inotify", has_inotify(), false,
+	       "metrics.jsonl is followed without delay, else every 20 ms");
+	report(&c, "pattern-jit", has_jit(), false,
+	       "the step pattern is compiled, else interpreted");
 	report(&c, "nvidia-smi", smi != NULL, false, smi ? smi : "GPU samples are absent");
-	report(&c, "srun", srun != NULL, false, srun ? srun : "trials over several nodes need a launcher");
+	report(&c, "srun", srun != NULL, false,
+	       srun ? srun : "trials over several nodes need a launcher");
 	return !c.bad;
 }

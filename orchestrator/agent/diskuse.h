@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* Allocated bytes (holes do not count) of at most 200,000 entries, 64 levels deep; links are not followed. */
+/* Allocated bytes (holes do not count) of at most 200,000 entries, 64 levels deep; links are not
+ * followed. */
 int64_t diskuse_bytes(const char *dir);
 
 #endif

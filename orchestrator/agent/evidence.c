@@ -14,7 +14,7 @@
 #include "orchestrator/base/mem.h"
 
 enum {
-	RANKS_MAX = 1024,        /* of one node */
+	RANKS_MAX = 1024, /* of one node */
 	ARGV_KEPT = 512,
 	PROC_TEXT_MAX = 4 << 20, /* environ and cmdline; maps of a process with 30,000 regions */
 	WRAPPERS_MAX = 8,        /* sh -c, in timeout, in numactl, ... */
@@ -80,7 +80,8 @@ static bool is_named(const struct block *b, const char *key)
 	return false;
 }
 
-static void sort_environ(const struct evidence_spec *s, const struct kvs *env, struct evidence_rank *r)
+static void sort_environ(const struct evidence_spec *s, const struct kvs *env,
+			 struct evidence_rank *r)
 {
 	for (size_t i = 0; i < env->n; i++) {
 		const char *key = env->v[i].key, *value = env->v[i].value;
@@ -169,7 +170,8 @@ static void read_maps(const struct evidence_spec *s, pid_t pid, struct strv *out
 	buf_free(&b);
 }
 
-static int read_rank(const struct evidence_spec *s, pid_t pid, bool with_maps, struct evidence_rank *r)
+static int read_rank(const struct evidence_spec *s, pid_t pid, bool with_maps,
+		     struct evidence_rank *r)
 {
 	struct procs_one one;
 	struct kvs env = {0};
@@ -204,7 +206,8 @@ void evidence_free(struct evidence *ev)
 	*ev = (struct evidence){0};
 }
 
-static int add_rank(const struct evidence_spec *s, pid_t pid, int rank, bool with_maps, struct evidence *ev)
+static int add_rank(const struct evidence_spec *s, pid_t pid, int rank, bool with_maps,
+		    struct evidence *ev)
 {
 	struct evidence_rank r = {.rank = rank};
 
@@ -295,8 +298,9 @@ static int64_t count_children(const struct family *f, pid_t pid)
 /* Shells and programs that only prepare and wait for another one. */
 static bool is_wrapper(pid_t pid)
 {
-	static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "ash", "env", "timeout", "time",
-					    "stdbuf", "nice", "setsid", "nohup", "taskset", "numactl"};
+	static const char *const names[] = {"sh",   "bash",   "dash",    "zsh",     "ksh",
+					    "ash",  "env",    "timeout", "time",    "stdbuf",
+					    "nice", "setsid", "nohup",   "taskset", "numactl"};
 	struct buf b = {0};
 	bool found = false;
 
@@ -307,15 +311,16 @@ static bool is_wrapper(pid_t pid)
 	return found;
 }
 
-/* True when `child` has lived for at least half of the life of `up`: what a wrapper was started for has, the
- * `sleep` or `grep` of a script that is itself the workload has not. */
+/* True when `child` has lived for at least half of the life of `up`: what a wrapper was started for
+ * has, the `sleep` or `grep` of a script that is itself the workload has not. */
 static bool is_its_purpose(const struct procs_one *up, const struct procs_one *child)
 {
 	struct timespec ts;
 	uint64_t now;
 
 	clock_gettime(CLOCK_BOOTTIME, &ts); /* what start_ticks counts from */
-	now = ((uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000) * (uint64_t)sysconf(_SC_CLK_TCK) / 1000;
+	now = ((uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000) *
+	      (uint64_t)sysconf(_SC_CLK_TCK) / 1000;
 	return 2 * child->start_ticks <= up->start_ticks + now;
 }
 
@@ -336,8 +341,8 @@ static pid_t behind_wrappers(const struct family *f, pid_t pid)
 	return pid;
 }
 
-static int add_family_rank(const struct evidence_spec *s, const struct family *f, pid_t pid, int rank,
-			   struct evidence *ev)
+static int add_family_rank(const struct evidence_spec *s, const struct family *f, pid_t pid,
+			   int rank, struct evidence *ev)
 {
 	pid = behind_wrappers(f, pid);
 	if (add_rank(s, pid, rank, true, ev))
@@ -346,7 +351,8 @@ static int add_family_rank(const struct evidence_spec *s, const struct family *f
 	return 0;
 }
 
-static void add_ranks(const struct evidence_spec *s, const struct family *f, size_t which, struct evidence *ev)
+static void add_ranks(const struct evidence_spec *s, const struct family *f, size_t which,
+		      struct evidence *ev)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		const struct member *m = &f->v[i];
@@ -370,7 +376,8 @@ static int launcher_used(const struct family *f, pid_t leader)
 }
 
 /* One process does everything: its own variable tells the rank, else it is rank 0. */
-static void add_single(const struct evidence_spec *s, const struct family *f, pid_t leader, struct evidence *ev)
+static void add_single(const struct evidence_spec *s, const struct family *f, pid_t leader,
+		       struct evidence *ev)
 {
 	const struct member *m = member_of(f, leader);
 	int rank = 0;

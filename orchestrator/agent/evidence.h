@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What really ran: argv, environment and mapped libraries of each rank, read from /proc of the
- * live processes, never from what a workload says about itself. Only ranks on this node can be seen.
- * A value is kept verbatim when some arm names its variable or the block lists its prefix, else as a hash:
- * an undeclared difference shows without the value being stored. Secrets are never kept in any form.
+ * live processes, never from what a workload says about itself. Only ranks on this node can be
+ * seen. A value is kept verbatim when some arm names its variable or the block lists its prefix,
+ * else as a hash: an undeclared difference shows without the value being stored. Secrets are never
+ * kept in any form.
  */
 #ifndef FETTLE_AGENT_EVIDENCE_H
 #define FETTLE_AGENT_EVIDENCE_H
@@ -16,7 +17,7 @@
 #include "orchestrator/base/str.h"
 
 struct evidence_rank {
-	int rank;          /* -1: the launcher of ranks that are listed beside it */
+	int rank; /* -1: the launcher of ranks that are listed beside it */
 	pid_t pid;
 	struct strv argv;
 	struct kvs env, env_other;
@@ -27,15 +28,18 @@ struct evidence_rank {
 struct evidence {
 	struct evidence_rank *v;
 	size_t n, cap;
-	int seen, expected; /* ranks: on this node, and in the whole job as the ranks' own variables say */
+	int seen, expected; /* ranks: on this node, and in the whole job as the ranks' own variables
+			       say */
 };
 
 /* What to look for; all borrowed. */
 struct evidence_spec {
 	const struct block *block;
 	const struct kvs *secrets;
-	const struct kvs *added; /* the agent's own variables: left out while they hold the agent's value */
-	const char *marker;      /* trialenv_marker: finds ranks that are no descendants; NULL: do not look */
+	const struct kvs
+		*added; /* the agent's own variables: left out while they hold the agent's value */
+	const char *marker; /* trialenv_marker: finds ranks that are no descendants; NULL: do not
+			       look */
 };
 
 /* Leader alone, without a walk over /proc: right after exec. 0 when anything was read. */

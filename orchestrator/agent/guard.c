@@ -27,7 +27,7 @@
 
 enum {
 	WORK_CHECK_US = 1000000,
-	CLEAN_ROUNDS = 500,     /* of 20 ms: what a KILL does not end in 10 s is stuck in the kernel */
+	CLEAN_ROUNDS = 500, /* of 20 ms: what a KILL does not end in 10 s is stuck in the kernel */
 	CLEAN_ROUND_US = 20000,
 };
 
@@ -127,12 +127,16 @@ static bool serve(const struct duty *d)
 		struct pollfd p = {.fd = d->fd, .events = POLLIN};
 		char told;
 
-		if (poll(&p, 1, next == INT64_MAX ? -1 : wait > 0 ? (int)((wait + 999) / 1000) : 0) > 0)
+		if (poll(&p, 1,
+			 next == INT64_MAX ? -1
+			 : wait > 0        ? (int)((wait + 999) / 1000)
+					   : 0) > 0)
 			return read(d->fd, &told, 1) <= 0;
 		if (now_us() >= sample_at) {
 			sampler_take(d->sampler, d->agent, getpid());
 			/* A late sample moves the next one: no burst after a stall. */
-			sample_at = sample_at + period > now_us() ? sample_at + period : now_us() + period;
+			sample_at = sample_at + period > now_us() ? sample_at + period
+								  : now_us() + period;
 		}
 		if (now_us() >= work_at) {
 			check_work(d);
@@ -181,7 +185,8 @@ int guard_start(const char *dir, const struct block *b, struct guard **out, stru
 	struct duty d = {.dir = dir, .block = b, .agent = getpid()};
 	int fd[2] = {-1, -1};
 
-	g->shared = mmap(NULL, sizeof *g->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	g->shared = mmap(NULL, sizeof *g->shared, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (g->shared == MAP_FAILED || pipe2(fd, O_CLOEXEC)) {
 		free(g);
 		return err_sys(e, ERR_IO, "cannot start the agent's second process");

@@ -21,8 +21,8 @@ int jread_fail(struct jread *r, const char *key, const char *fmt, ...)
 	buf_vprintf(&b, fmt, ap);
 	va_end(ap);
 	r->rc = err_set(r->e, ERR_PARSE, "%s: %s%s%s%s%s", r->file, r->where,
-			r->where[0] && key ? "." : "", key ? key : "", r->where[0] || key ? ": " : "",
-			b.data);
+			r->where[0] && key ? "." : "", key ? key : "",
+			r->where[0] || key ? ": " : "", b.data);
 	buf_free(&b);
 	return r->rc;
 }
@@ -40,14 +40,18 @@ static bool scan(struct jread *r, const char *text, size_t n)
 		line += c == '\n';
 		if (quoted && c == '\\') {
 			if (i + 5 < n && memcmp(text + i + 1, "u0000", 5) == 0)
-				return jread_fail(r, NULL, "line %zu: a string holds \\u0000", line), false;
+				return jread_fail(r, NULL, "line %zu: a string holds \\u0000",
+						  line),
+				       false;
 			i++;
 		} else if (c == '"') {
 			quoted = !quoted;
 		} else if (c == '\0') {
 			return jread_fail(r, NULL, "line %zu: a zero byte", line), false;
 		} else if (!quoted && (c == '[' || c == '{') && ++depth > DEPTH_MAX) {
-			return jread_fail(r, NULL, "line %zu: nested deeper than %d", line, DEPTH_MAX), false;
+			return jread_fail(r, NULL, "line %zu: nested deeper than %d", line,
+					  DEPTH_MAX),
+			       false;
 		} else if (!quoted && (c == ']' || c == '}')) {
 			depth--;
 		}
@@ -140,7 +144,8 @@ const char *jread_need_text(struct jread *r, yajl_val object, const char *key)
 	return jread_text(r, object, key, "");
 }
 
-int64_t jread_int(struct jread *r, yajl_val object, const char *key, int64_t dflt, int64_t min, int64_t max)
+int64_t jread_int(struct jread *r, yajl_val object, const char *key, int64_t dflt, int64_t min,
+		  int64_t max)
 {
 	yajl_val v = jread_get(object, key);
 
@@ -214,7 +219,8 @@ void jread_pairs(struct jread *r, yajl_val object, const char *key, size_t max, 
 	yajl_val map = jread_object(r, object, key);
 
 	if (map && map->u.object.len > max) {
-		jread_fail(r, key, "holds %zu members; at most %zu are read", map->u.object.len, max);
+		jread_fail(r, key, "holds %zu members; at most %zu are read", map->u.object.len,
+			   max);
 		return;
 	}
 	for (size_t i = 0; map && i < map->u.object.len; i++) {

@@ -19,14 +19,15 @@
 #include "orchestrator/base/str.h"
 
 struct jread {
-	const char *file;  /* borrowed: named in errors */
-	char where[256];   /* "arms[2]", "" at the top */
-	struct err *e;     /* may be NULL */
-	int rc;            /* 0, or the first error */
+	const char *file; /* borrowed: named in errors */
+	char where[256];  /* "arms[2]", "" at the top */
+	struct err *e;    /* may be NULL */
+	int rc;           /* 0, or the first error */
 };
 
-/* Parse one value of n bytes. Nesting deeper than 32 and NUL characters in strings are refused (yajl
- * frees its tree by recursion and keeps C strings). NULL and r->rc set on failure; free with yajl_tree_free. */
+/* Parse one value of n bytes. Nesting deeper than 32 and NUL characters in strings are refused
+ * (yajl frees its tree by recursion and keeps C strings). NULL and r->rc set on failure; free with
+ * yajl_tree_free. */
 yajl_val jread_parse(struct jread *r, const char *text, size_t n);
 
 /* Record an error at <where>.<key>; key may be NULL. Returns r->rc. */
@@ -43,7 +44,8 @@ void jread_leave(struct jread *r);
 /* Members of an object. Required ones are an error when absent; the others give their default. */
 const char *jread_text(struct jread *r, yajl_val object, const char *key, const char *dflt);
 const char *jread_need_text(struct jread *r, yajl_val object, const char *key);
-int64_t jread_int(struct jread *r, yajl_val object, const char *key, int64_t dflt, int64_t min, int64_t max);
+int64_t jread_int(struct jread *r, yajl_val object, const char *key, int64_t dflt, int64_t min,
+		  int64_t max);
 int64_t jread_need_int(struct jread *r, yajl_val object, const char *key, int64_t min, int64_t max);
 /* NULL when absent. */
 yajl_val jread_object(struct jread *r, yajl_val object, const char *key);

@@ -23,18 +23,24 @@ void jwrite_free(struct jwrite *w)
 	*w = (struct jwrite){0};
 }
 
-/* Bytes of the sequence that starts at s, 0 if it is not UTF-8 (RFC 3629: no surrogates, no overlong forms). */
+/* Bytes of the sequence that starts at s, 0 if it is not UTF-8 (RFC 3629: no surrogates, no
+ * overlong forms). */
 static size_t utf8_len(const unsigned char *s, size_t n)
 {
-	size_t len = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
+	size_t len = s[0] < 0x80   ? 1
+		     : s[0] < 0xC2 ? 0
+		     : s[0] < 0xE0 ? 2
+		     : s[0] < 0xF0 ? 3
+		     : s[0] < 0xF5 ? 4
+				   : 0;
 
 	if (len > n)
 		return 0;
 	for (size_t i = 1; i < len; i++)
 		if ((s[i] & 0xC0) != 0x80)
 			return 0;
-	if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) || (s[0] == 0xF0 && s[1] < 0x90) ||
-	    (s[0] == 0xF4 && s[1] > 0x8F))
+	if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) ||
+	    (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
 		return 0;
 	return len;
 }
@@ -56,7 +62,8 @@ static void put_text(struct jwrite *w, const char *s)
 {
 	buf_clear(&w->clean);
 	jwrite_utf8(&w->clean, s, strlen(s));
-	yajl_gen_string(w->g, (const unsigned char *)(w->clean.data ? w->clean.data : ""), w->clean.len);
+	yajl_gen_string(w->g, (const unsigned char *)(w->clean.data ? w->clean.data : ""),
+			w->clean.len);
 }
 
 static void put_key(struct jwrite *w, const char *key)

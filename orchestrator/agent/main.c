@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fettle-agent BLOCKDIR...: runs attempts on a node. Exit: 0 done, 3 stopped before the end, 2 usage, 4 broken. */
+/* fettle-agent BLOCKDIR...: runs attempts on a node. Exit: 0 done, 3 stopped before the end, 2
+ * usage, 4 broken. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,10 @@ static const char USAGE[] =
 	"usage: fettle-agent BLOCKDIR...\n"
 	"       fettle-agent --check | --version | --help\n"
 	"\n"
-	"Runs the trials that BLOCKDIR/block.json lists and leaves their records beside it. It is started\n"
-	"by fettle, on this machine or as a job; a directory that another agent has claimed is left alone.\n"
+	"Runs the trials that BLOCKDIR/block.json lists and leaves their records beside it. It is "
+	"started\n"
+	"by fettle, on this machine or as a job; a directory that another agent has claimed is "
+	"left alone.\n"
 	"  --check    try what trials need on this machine, and say what is there\n"
 	"\n"
 	"exit status: 0 done, 2 usage, 3 stopped before the end, 4 a block could not be run\n";

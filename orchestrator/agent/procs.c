@@ -15,7 +15,7 @@
 #include "orchestrator/base/str.h"
 
 enum {
-	STAT_MAX = 1024,         /* /proc/PID/stat is about 300 bytes */
+	STAT_MAX = 1024, /* /proc/PID/stat is about 300 bytes */
 	ENVIRON_MAX = 4 << 20,
 };
 
@@ -39,12 +39,20 @@ int procs_read(pid_t pid, struct procs_one *out)
 		return -1;
 	text[n] = '\0';
 	p = strrchr(text, ')'); /* the name in parentheses may hold anything */
-	if (!p || sscanf(p + 1, " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %lld %lld %*d %*d %*d %*d %lld %*d"
-			 " %llu %*u %lld", &state, &ppid, &session, &utime, &stime, &threads, &start,
-			 &rss) != 8)
+	if (!p ||
+	    sscanf(p + 1,
+		   " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %lld %lld %*d %*d %*d %*d %lld %*d"
+		   " %llu %*u %lld",
+		   &state, &ppid, &session, &utime, &stime, &threads, &start, &rss) != 8)
 		return -1;
-	*out = (struct procs_one){.pid = pid, .ppid = ppid, .session = session, .state = state,
-				  .start_ticks = start, .utime = utime, .stime = stime, .threads = threads,
+	*out = (struct procs_one){.pid = pid,
+				  .ppid = ppid,
+				  .session = session,
+				  .state = state,
+				  .start_ticks = start,
+				  .utime = utime,
+				  .stime = stime,
+				  .threads = threads,
 				  .rss_pages = rss};
 	return 0;
 }
@@ -159,7 +167,6 @@ void procs_kill(const struct procs *p, int signo)
 
 	for (size_t i = 0; i < p->n; i++)
 		if (p->v[i].ours && p->v[i].pid > 1 && p->v[i].pid != getpid() &&
-		    procs_read(p->v[i].pid, &now) == 0 &&
-		    now.start_ticks == p->v[i].start_ticks)
+		    procs_read(p->v[i].pid, &now) == 0 && now.start_ticks == p->v[i].start_ticks)
 			kill(p->v[i].pid, signo);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The processes of a trial, as /proc shows them. A workload may fork, leave its session, daemonise or
- * (under srun) have its ranks started by somebody else, so three marks are used together: descent from a
- * root (the agent is their subreaper: orphans stay its descendants), the session of the trial's leader,
- * and the variable FETTLE_TRIAL=<token>:<slot> that each process inherits. Pid plus start time is an
- * identity; a pid alone never is.
+ * The processes of a trial, as /proc shows them. A workload may fork, leave its session, daemonise
+ * or (under srun) have its ranks started by somebody else, so three marks are used together:
+ * descent from a root (the agent is their subreaper: orphans stay its descendants), the session of
+ * the trial's leader, and the variable FETTLE_TRIAL=<token>:<slot> that each process inherits. Pid
+ * plus start time is an identity; a pid alone never is.
  */
 #ifndef FETTLE_AGENT_PROCS_H
 #define FETTLE_AGENT_PROCS_H
@@ -20,7 +20,7 @@ struct procs_one {
 	uint64_t start_ticks;
 	int64_t utime, stime; /* clock ticks of this process alone */
 	int64_t threads, rss_pages;
-	bool ours;            /* matched by procs_mark_* */
+	bool ours; /* matched by procs_mark_* */
 };
 
 struct procs {
@@ -32,10 +32,12 @@ int procs_read(pid_t pid, struct procs_one *out); /* -1: gone */
 void procs_scan(struct procs *p);                 /* replace by all processes that there are now */
 void procs_free(struct procs *p);
 
-/* Mark as ours: all descendants of root (not root itself), except `skip` (0: none) and what descends from it. */
+/* Mark as ours: all descendants of root (not root itself), except `skip` (0: none) and what
+ * descends from it. */
 void procs_mark_tree(struct procs *p, pid_t root, pid_t skip);
 void procs_mark_session(struct procs *p, pid_t session);
-/* Those of our user whose environment at exec held the line `marker`; costs a read of /proc/PID/environ each. */
+/* Those of our user whose environment at exec held the line `marker`; costs a read of
+ * /proc/PID/environ each. */
 void procs_mark_env(struct procs *p, const char *marker);
 size_t procs_count(const struct procs *p); /* marked and not zombies */
 

@@ -29,14 +29,16 @@ static const char *state_name(enum trial_state s)
 	return "void";
 }
 
-static void write_redacted(struct jwrite *w, const char *key, const struct kvs *secrets, const char *s)
+static void write_redacted(struct jwrite *w, const char *key, const struct kvs *secrets,
+			   const char *s)
 {
 	_cleanup_free_ char *clean = trialenv_redact(secrets, s);
 
 	jwrite_text(w, key, clean);
 }
 
-static void write_argv(struct jwrite *w, const struct trial_context *c, const struct block_slot *slot)
+static void write_argv(struct jwrite *w, const struct trial_context *c,
+		       const struct block_slot *slot)
 {
 	const struct strv *argv = &c->block->arms[slot->arm_index].argv;
 
@@ -95,8 +97,8 @@ static void write_metrics(struct jwrite *w, const char *dir, int slot)
 	jwrite_object_end(w);
 }
 
-int record_trial(const struct trial_context *c, const struct block_slot *slot, const struct trial_record *r,
-		 char xxh[33], struct err *e)
+int record_trial(const struct trial_context *c, const struct block_slot *slot,
+		 const struct trial_record *r, char xxh[33], struct err *e)
 {
 	_cleanup_free_ char *path = xasprintf("%s/t%02d.json", c->dir, slot->slot);
 	const char *text;
@@ -144,8 +146,8 @@ static void write_slots(struct jwrite *w, const struct block *b, const struct do
 	jwrite_array_end(w);
 }
 
-int record_done(const char *dir, const struct block *b, const struct strv *nodes, const struct done_record *r,
-		struct err *e)
+int record_done(const char *dir, const struct block *b, const struct strv *nodes,
+		const struct done_record *r, struct err *e)
 {
 	_cleanup_free_ char *path = fs_join(dir, "done.json"), *samples = fs_join(dir, "samples");
 	char xxh[33] = "";
@@ -183,7 +185,8 @@ static const char *env_or(const char *name, const char *dflt)
 	return v && *v ? v : dflt;
 }
 
-static void write_claim(struct jwrite *w, const struct block *b, const char *host, const char *boot_id)
+static void write_claim(struct jwrite *w, const struct block *b, const char *host,
+			const char *boot_id)
 {
 	_cleanup_free_ char *self = xasprintf("%ld", (long)getpid());
 	int64_t restart = 0;
@@ -204,7 +207,8 @@ static void write_claim(struct jwrite *w, const struct block *b, const char *hos
 	jwrite_object_end(w);
 }
 
-int record_claim(const char *dir, const struct block *b, const char *host, const char *boot_id, struct err *e)
+int record_claim(const char *dir, const struct block *b, const char *host, const char *boot_id,
+		 struct err *e)
 {
 	_cleanup_free_ char *path = fs_join(dir, "claim.json");
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), rc = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files that the agent leaves for the orchestrator: tNN.json, done.json and claim.json (FORMATS.md). */
+/* The files that the agent leaves for the orchestrator: tNN.json, done.json and claim.json
+ * (FORMATS.md). */
 #ifndef FETTLE_AGENT_RECORD_H
 #define FETTLE_AGENT_RECORD_H
 
@@ -16,9 +17,10 @@
 struct trial_record {
 	enum trial_state state;
 	char reason[512];
-	const char *ended_by;       /* "window", "exit", "time", "disk", "stop", "io", "exec" */
+	const char *ended_by; /* "window", "exit", "time", "disk", "stop", "io", "exec" */
 	int exit, signal;
-	int64_t steps_seen, start_us, window_start_us, window_end_us, wall_us, user_us, sys_us, maxrss_kib;
+	int64_t steps_seen, start_us, window_start_us, window_end_us, wall_us, user_us, sys_us,
+		maxrss_kib;
 	struct capture_result out;
 	struct evidence evidence;
 	size_t leftovers;
@@ -26,21 +28,23 @@ struct trial_record {
 	int64_t shm_removed;
 };
 
-/* Write <dir>/tNN.json (not synced into the directory: done.json does that); xxh is of its bytes. */
-int record_trial(const struct trial_context *c, const struct block_slot *slot, const struct trial_record *r,
-		 char xxh[33], struct err *e);
+/* Write <dir>/tNN.json (not synced into the directory: done.json does that); xxh is of its bytes.
+ */
+int record_trial(const struct trial_context *c, const struct block_slot *slot,
+		 const struct trial_record *r, char xxh[33], struct err *e);
 
 struct done_record {
 	bool complete;
 	const char *reason;
 	int64_t start_us, end_us;
-	char (*xxh)[33];            /* of the first n_done slots of the block */
+	char (*xxh)[33]; /* of the first n_done slots of the block */
 	size_t n_done;
 };
-int record_done(const char *dir, const struct block *b, const struct strv *nodes, const struct done_record *r,
-		struct err *e);
+int record_done(const char *dir, const struct block *b, const struct strv *nodes,
+		const struct done_record *r, struct err *e);
 
 /* 0 claimed; 1 another agent has it already. */
-int record_claim(const char *dir, const struct block *b, const char *host, const char *boot_id, struct err *e);
+int record_claim(const char *dir, const struct block *b, const char *host, const char *boot_id,
+		 struct err *e);
 
 #endif

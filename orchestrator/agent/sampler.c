@@ -15,8 +15,8 @@
 #include "orchestrator/base/str.h"
 
 enum {
-	SAMPLES_MAX = 64 << 20,  /* 30 hours at 500 ms with 10 devices */
-	SOURCE_MAX = 1 << 20,    /* /proc/stat with 1,000 CPUs is 200 KiB */
+	SAMPLES_MAX = 64 << 20, /* 30 hours at 500 ms with 10 devices */
+	SOURCE_MAX = 1 << 20,   /* /proc/stat with 1,000 CPUs is 200 KiB */
 	DEVICES_MAX = 256,
 };
 
@@ -63,7 +63,8 @@ void sampler_open(const char *dir, struct sampler **out)
 	s->fd = fd;
 	s->page_kib = sysconf(_SC_PAGESIZE) / 1024;
 	buf_printf(&s->round, "%lld hz %ld\n", (long long)utc_us(), sysconf(_SC_CLK_TCK));
-	buf_printf(&s->round, "%lld ncpu %ld\n", (long long)utc_us(), sysconf(_SC_NPROCESSORS_ONLN));
+	buf_printf(&s->round, "%lld ncpu %ld\n", (long long)utc_us(),
+		   sysconf(_SC_NPROCESSORS_ONLN));
 	write_round(s);
 	*out = s;
 }
@@ -291,9 +292,9 @@ static void sample_tree(struct sampler *s, pid_t agent, pid_t skip)
 	sum = s->gone;
 	for (size_t i = 0; i < s->n; i++)
 		add_to(&sum, &s->v[i]);
-	buf_printf(&s->round, "%lld tree %lld %lld %lld %lld %lld %lld %lld\n", (long long)t, (long long)procs,
-		   (long long)threads, (long long)sum.utime, (long long)sum.stime, (long long)rss,
-		   (long long)sum.read_bytes, (long long)sum.write_bytes);
+	buf_printf(&s->round, "%lld tree %lld %lld %lld %lld %lld %lld %lld\n", (long long)t,
+		   (long long)procs, (long long)threads, (long long)sum.utime, (long long)sum.stime,
+		   (long long)rss, (long long)sum.read_bytes, (long long)sum.write_bytes);
 }
 
 void sampler_take(struct sampler *s, pid_t agent, pid_t skip)
@@ -310,7 +311,8 @@ void sampler_mark_known(const struct sampler *s, struct procs *p)
 {
 	for (size_t i = 0; i < s->n; i++)
 		for (size_t j = 0; j < p->n; j++)
-			if (p->v[j].pid == s->v[i].pid && p->v[j].start_ticks == s->v[i].start_ticks)
+			if (p->v[j].pid == s->v[i].pid &&
+			    p->v[j].start_ticks == s->v[i].start_ticks)
 				p->v[j].ours = true;
 }
 
@@ -318,15 +320,20 @@ void sampler_mark_known(const struct sampler *s, struct procs *p)
 
 void sampler_start_gpu(const char *dir, int64_t period_ms, struct proc_id *out)
 {
-	_cleanup_free_ char *program = proc_which("nvidia-smi", NULL), *path = fs_join(dir, "gpu.csv");
+	_cleanup_free_ char *program = proc_which("nvidia-smi", NULL),
+			    *path = fs_join(dir, "gpu.csv");
 	_cleanup_free_ char *period = xasprintf("%lld", (long long)period_ms);
-	char *argv[] = {(char *)"nvidia-smi",
-			(char *)"--query-gpu=timestamp,index,uuid,name,utilization.gpu,utilization.memory,"
-				"memory.used,memory.total,power.draw,temperature.gpu,clocks.sm,clocks.mem,"
-				"clocks_throttle_reasons.active",
-			(char *)"--format=csv", (char *)"-lms", period, NULL};
-	struct proc_spawn s = {.file = program, .argv = argv, .fd_in = -1, .fd_err = -1,
-			       .die_with_parent = true};
+	char *argv[] = {
+		(char *)"nvidia-smi",
+		(char *)"--query-gpu=timestamp,index,uuid,name,utilization.gpu,utilization.memory,"
+			"memory.used,memory.total,power.draw,temperature.gpu,clocks.sm,clocks.mem,"
+			"clocks_throttle_reasons.active",
+		(char *)"--format=csv",
+		(char *)"-lms",
+		period,
+		NULL};
+	struct proc_spawn s = {
+		.file = program, .argv = argv, .fd_in = -1, .fd_err = -1, .die_with_parent = true};
 
 	out->pid = 0;
 	if (!program)

@@ -80,7 +80,8 @@ static bool fds_hold(pid_t pid, const struct stat *want)
 	return found;
 }
 
-/* Processes of other users cannot have been given our 0600 file, and cannot be looked into anyway. */
+/* Processes of other users cannot have been given our 0600 file, and cannot be looked into anyway.
+ */
 static bool in_use(const char *path, const struct stat *st)
 {
 	struct procs p = {0};
@@ -88,7 +89,8 @@ static bool in_use(const char *path, const struct stat *st)
 
 	procs_scan(&p);
 	for (size_t i = 0; i < p.n && !used; i++)
-		used = p.v[i].state != 'Z' && (maps_hold(p.v[i].pid, path) || fds_hold(p.v[i].pid, st));
+		used = p.v[i].state != 'Z' &&
+		       (maps_hold(p.v[i].pid, path) || fds_hold(p.v[i].pid, st));
 	procs_free(&p);
 	return used;
 }

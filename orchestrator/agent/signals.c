@@ -21,7 +21,8 @@ int signals_open(struct signals *s, struct err *e)
 
 	fill(&set);
 	signal(SIGPIPE, SIG_IGN);
-	/* A parent that ignores SIGCHLD would have the kernel reap our children: no exit status then. */
+	/* A parent that ignores SIGCHLD would have the kernel reap our children: no exit status
+	 * then. */
 	signal(SIGCHLD, SIG_DFL);
 	s->stop = 0;
 	s->fd = -1;

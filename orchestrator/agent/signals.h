@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Signals as a descriptor: SIGCHLD wakes the loop, TERM, INT, HUP and USR1 (Slurm's warning) mean "stop". */
+/* Signals as a descriptor: SIGCHLD wakes the loop, TERM, INT, HUP and USR1 (Slurm's warning) mean
+ * "stop". */
 #ifndef FETTLE_AGENT_SIGNALS_H
 #define FETTLE_AGENT_SIGNALS_H
 

@@ -12,11 +12,12 @@
 #include "orchestrator/base/mem.h"
 
 enum {
-	MATCH_LIMIT = 100000,      /* backtracking steps a line: about a millisecond */
+	MATCH_LIMIT = 100000, /* backtracking steps a line: about a millisecond */
 	DEPTH_LIMIT = 1000,
 	HEAP_LIMIT_KIB = 1024,
 	METRICS_CHUNK = 64 << 10,
-	METRICS_A_POLL = 4 << 20,  /* the rest is read at the next poll, so that output is not kept waiting */
+	METRICS_A_POLL = 4 << 20, /* the rest is read at the next poll, so that output is not kept
+				     waiting */
 };
 static const char STEP_KEY[] = "\"step\"";
 
@@ -26,10 +27,10 @@ struct stepcount {
 	pcre2_match_data *data;
 	pcre2_match_context *limits;
 	int64_t steps, start_us, end_us, limited;
-	int fd;                    /* metrics.jsonl, -1 while it is absent */
+	int fd; /* metrics.jsonl, -1 while it is absent */
 	ino_t ino;
 	off_t offset;
-	bool line_has_step;        /* of the unfinished line */
+	bool line_has_step;              /* of the unfinished line */
 	char carry[sizeof STEP_KEY - 1]; /* its newest bytes: the key may be cut by a chunk */
 	size_t carry_len;
 };
@@ -40,14 +41,15 @@ static int compile(struct stepcount *w, struct err *e)
 	PCRE2_SIZE at;
 	int code;
 
-	w->code = pcre2_compile((PCRE2_SPTR)w->spec->pattern, PCRE2_ZERO_TERMINATED, PCRE2_NEVER_BACKSLASH_C,
-				&code, &at, NULL);
+	w->code = pcre2_compile((PCRE2_SPTR)w->spec->pattern, PCRE2_ZERO_TERMINATED,
+				PCRE2_NEVER_BACKSLASH_C, &code, &at, NULL);
 	if (!w->code) {
 		pcre2_get_error_message(code, why, sizeof why);
-		return err_set(e, ERR_PARSE, "window.pattern \"%s\": %s at character %zu", w->spec->pattern,
-			       (const char *)why, at + 1);
+		return err_set(e, ERR_PARSE, "window.pattern \"%s\": %s at character %zu",
+			       w->spec->pattern, (const char *)why, at + 1);
 	}
-	pcre2_jit_compile(w->code, PCRE2_JIT_COMPLETE); /* refused on hardened nodes: then interpreted */
+	pcre2_jit_compile(w->code,
+			  PCRE2_JIT_COMPLETE); /* refused on hardened nodes: then interpreted */
 	w->data = pcre2_match_data_create(1, NULL);
 	w->limits = pcre2_match_context_create(NULL);
 	pcre2_set_match_limit(w->limits, MATCH_LIMIT);

@@ -31,24 +31,26 @@
 
 enum {
 	READ_CHUNK = 256 << 10,
-	READS_A_TURN = 16,           /* then signals and clocks are looked at again */
-	PIPE_BYTES = 1 << 20,        /* a workload that prints in bursts does not wait for us */
-	METRICS_POLL_US = 20000,     /* without inotify */
-	METRICS_SAFETY_US = 200000,  /* with it: a file replaced by rename makes no event on the old one */
-	DISK_CHECK_US = 250000,      /* how often the guard's figure is read */
-	EVIDENCE_FIRST_US = 100000,  /* then at twice the time, until the measured window has begun */
-	SETTLE_US = 100000,          /* children that are about to exit on their own are no leftovers */
+	READS_A_TURN = 16,          /* then signals and clocks are looked at again */
+	PIPE_BYTES = 1 << 20,       /* a workload that prints in bursts does not wait for us */
+	METRICS_POLL_US = 20000,    /* without inotify */
+	METRICS_SAFETY_US = 200000, /* with it: a file replaced by rename makes no event on the old
+				       one */
+	DISK_CHECK_US = 250000,     /* how often the guard's figure is read */
+	EVIDENCE_FIRST_US = 100000, /* then at twice the time, until the measured window has begun
+				     */
+	SETTLE_US = 100000, /* children that are about to exit on their own are no leftovers */
 	KILL_ROUND_US = 20000,
-	KILL_GIVE_UP_US = 10000000,  /* stuck in the kernel (D): no signal helps */
+	KILL_GIVE_UP_US = 10000000, /* stuck in the kernel (D): no signal helps */
 };
 static const char SHM_DIR[] = "/dev/shm";
 
 enum phase {
 	PHASE_RUN,
-	PHASE_TERM,     /* the group was asked to end */
-	PHASE_KILL,     /* and killed */
-	PHASE_SETTLE,   /* the leader has ended, others still live */
-	PHASE_REST_TERM,/* these were asked to end */
+	PHASE_TERM,      /* the group was asked to end */
+	PHASE_KILL,      /* and killed */
+	PHASE_SETTLE,    /* the leader has ended, others still live */
+	PHASE_REST_TERM, /* these were asked to end */
 	PHASE_REST_KILL,
 	PHASE_DONE,
 };
@@ -63,8 +65,8 @@ struct run {
 	struct shm_list shm;
 	struct proc_id leader;
 	bool leader_ended;
-	int status;                  /* of the leader, as wait4 */
-	int out_fd, notify_fd;       /* -1: closed, or none */
+	int status;            /* of the leader, as wait4 */
+	int out_fd, notify_fd; /* -1: closed, or none */
 	enum phase phase;
 	int64_t start_mono, phase_until, evidence_at, metrics_at, disk_at;
 	bool evidence_final;
@@ -83,8 +85,9 @@ static int64_t utc_us(void)
 }
 
 /* The first word on what went wrong stays. */
-__attribute__((format(printf, 4, 5)))
-static void conclude(struct run *t, enum trial_state state, const char *ended_by, const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static void conclude(struct run *t, enum trial_state state,
+							   const char *ended_by, const char *fmt,
+							   ...)
 {
 	va_list ap;
 
@@ -104,7 +107,8 @@ static int make_dirs(struct run *t, struct err *e)
 	static const char *const leaves[] = {"", "work", "tmp", "cache", "ckpt"};
 
 	for (size_t i = 0; i < ARRAY_LEN(leaves); i++) {
-		_cleanup_free_ char *path = xasprintf("%s%s%s", t->dir, *leaves[i] ? "/" : "", leaves[i]);
+		_cleanup_free_ char *path = xasprintf("%s%s%s", t->dir, *leaves[i] ? "/" : "",
+						      leaves[i]);
 
 		if (mkdir(path, 0700) && errno != EEXIST)
 			return err_sys(e, ERR_IO, "cannot make directory %s", path);
@@ -137,11 +141,15 @@ static int prepare(struct run *t, struct err *e)
 	int rc = make_dirs(t, e);
 
 	if (!rc)
-		rc = trialenv_make(t->c->block, t->slot, t->dir, t->c->secrets, t->c->host, &t->env, e);
+		rc = trialenv_make(t->c->block, t->slot, t->dir, t->c->secrets, t->c->host, &t->env,
+				   e);
 	if (!rc)
 		rc = capture_open(t->dir, t->c->block->limits.log_bytes,
-				  t->c->block->window.source == WINDOW_OUT && *t->c->block->window.pattern
-					  ? stepcount_line : NULL, t->c->steps, &t->capture, e);
+				  t->c->block->window.source == WINDOW_OUT &&
+						  *t->c->block->window.pattern
+					  ? stepcount_line
+					  : NULL,
+				  t->c->steps, &t->capture, e);
 	if (!rc) {
 		watch_metrics(t);
 		shm_before(SHM_DIR, &t->shm);
@@ -158,7 +166,8 @@ static void argv_of(const struct run *t, struct strv *argv)
 	strv_end(argv);
 }
 
-/* The workload cannot be started: its own fault (a wrong name), or the node's (no memory, no pids). */
+/* The workload cannot be started: its own fault (a wrong name), or the node's (no memory, no pids).
+ */
 static void explain_start(struct run *t, const char *file, int rc, const struct err *e)
 {
 	const char *path = kvs_get(&t->env.vars, "PATH");
@@ -167,9 +176,11 @@ static void explain_start(struct run *t, const char *file, int rc, const struct 
 	if (rc == -ERR_TEMP)
 		conclude(t, TRIAL_VOID, "exec", "%s", e->text);
 	else if (!strchr(file, '/') && !found)
-		conclude(t, TRIAL_FAILED, "exec", "command not found: %s (PATH=%s)", file, path ? path : "");
+		conclude(t, TRIAL_FAILED, "exec", "command not found: %s (PATH=%s)", file,
+			 path ? path : "");
 	else if (strchr(file, '/') && !found && access(t->c->block->workdir, X_OK) == 0)
-		conclude(t, TRIAL_FAILED, "exec", "command not found or not executable: %s (%s)", file, e->text);
+		conclude(t, TRIAL_FAILED, "exec", "command not found or not executable: %s (%s)",
+			 file, e->text);
 	else
 		conclude(t, TRIAL_FAILED, "exec", "%s", e->text);
 }
@@ -177,8 +188,11 @@ static void explain_start(struct run *t, const char *file, int rc, const struct 
 static int start(struct run *t, struct err *e)
 {
 	struct strv argv = {0};
-	struct proc_spawn s = {.env = t->env.envp.v, .workdir = t->c->block->workdir, .fd_in = -1,
-			       .new_session = true, .die_with_parent = true};
+	struct proc_spawn s = {.env = t->env.envp.v,
+			       .workdir = t->c->block->workdir,
+			       .fd_in = -1,
+			       .new_session = true,
+			       .die_with_parent = true};
 	int fd[2], rc;
 
 	if (pipe2(fd, O_CLOEXEC))
@@ -209,7 +223,9 @@ static int start(struct run *t, struct err *e)
 
 static void look_at_ranks(struct run *t, bool quick)
 {
-	const struct evidence_spec s = {.block = t->c->block, .secrets = t->c->secrets, .added = &t->env.added,
+	const struct evidence_spec s = {.block = t->c->block,
+					.secrets = t->c->secrets,
+					.added = &t->env.added,
 					.marker = t->c->block->launch.n ? t->marker : NULL};
 
 	if (quick)
@@ -218,8 +234,8 @@ static void look_at_ranks(struct run *t, bool quick)
 		evidence_take(&s, t->leader.pid, &t->r.evidence);
 }
 
-/* Again and again until the window is being measured, so that a trial that never gets there has evidence
- * too, and one without a window has it from the second half of its run. */
+/* Again and again until the window is being measured, so that a trial that never gets there has
+ * evidence too, and one without a window has it from the second half of its run. */
 static void evidence_turn(struct run *t)
 {
 	int64_t age = mono_us() - t->start_mono;
@@ -325,7 +341,8 @@ static void add_usage(struct rusage *sum, const struct rusage *u)
 		sum->ru_maxrss = u->ru_maxrss;
 }
 
-/* Children, and descendants whose parents died (we are their subreaper). True when none is left at all. */
+/* Children, and descendants whose parents died (we are their subreaper). True when none is left at
+ * all. */
 static bool reap(struct run *t)
 {
 	struct rusage u;
@@ -403,7 +420,8 @@ static void check_limits(struct run *t)
 		conclude(t, TRIAL_VOID, "stop", "the agent was told to stop (%s)",
 			 strsignal(t->c->signals->stop));
 	if (mono_us() - t->start_mono > l->trial_s * 1000000)
-		conclude(t, TRIAL_FAILED, "time", "ran longer than %lld s (hung?)", (long long)l->trial_s);
+		conclude(t, TRIAL_FAILED, "time", "ran longer than %lld s (hung?)",
+			 (long long)l->trial_s);
 	if (l->work_bytes && guard_work_bytes(t->c->guard) > l->work_bytes)
 		conclude(t, TRIAL_FAILED, "disk", "wrote more than %lld bytes into its directory",
 			 (long long)l->work_bytes);
@@ -476,8 +494,8 @@ static void explain_exit(struct run *t)
 	const char *last = t->r.out.last_line;
 
 	if (WIFSIGNALED(t->status))
-		conclude(t, TRIAL_FAILED, "exit", "killed by signal %d (%s)%s%s%s%s", WTERMSIG(t->status),
-			 strsignal(WTERMSIG(t->status)),
+		conclude(t, TRIAL_FAILED, "exit", "killed by signal %d (%s)%s%s%s%s",
+			 WTERMSIG(t->status), strsignal(WTERMSIG(t->status)),
 			 WTERMSIG(t->status) == SIGKILL ? ": out of memory?" : "",
 			 *last ? "; its last line: \"" : "", last, *last ? "\"" : "");
 	else if (WEXITSTATUS(t->status) != 0)
@@ -486,7 +504,9 @@ static void explain_exit(struct run *t)
 	else if (w->steps > 0 && !stepcount_full(t->c->steps))
 		conclude(t, TRIAL_FAILED, "exit", "ended after %lld of %lld steps%s",
 			 (long long)stepcount_steps(t->c->steps), (long long)(w->warmup + w->steps),
-			 stepcount_limited_lines(t->c->steps) ? "; some lines were too hard for the pattern" : "");
+			 stepcount_limited_lines(t->c->steps)
+				 ? "; some lines were too hard for the pattern"
+				 : "");
 	else
 		conclude(t, TRIAL_OK, stepcount_full(t->c->steps) ? "window" : "exit", "%s", "");
 }
@@ -542,16 +562,21 @@ static void run_free(struct run *t)
 
 static void run_init(struct run *t, const struct trial_context *c, const struct block_slot *slot)
 {
-	*t = (struct run){.c = c, .slot = slot, .arm = &c->block->arms[slot->arm_index], .out_fd = -1,
-			  .notify_fd = -1, .evidence_at = EVIDENCE_FIRST_US, .metrics_at = INT64_MAX,
+	*t = (struct run){.c = c,
+			  .slot = slot,
+			  .arm = &c->block->arms[slot->arm_index],
+			  .out_fd = -1,
+			  .notify_fd = -1,
+			  .evidence_at = EVIDENCE_FIRST_US,
+			  .metrics_at = INT64_MAX,
 			  .r.cleaned = true};
 	t->dir = xasprintf("%s/t%02d", c->dir, slot->slot);
 	t->metrics = fs_join(t->dir, "metrics.jsonl");
 	t->marker = trialenv_marker(c->block, slot->slot);
 }
 
-int trial_run(const struct trial_context *c, const struct block_slot *slot, struct trial_outcome *out,
-	      struct err *e)
+int trial_run(const struct trial_context *c, const struct block_slot *slot,
+	      struct trial_outcome *out, struct err *e)
 {
 	struct err why = {0};
 	struct run t;

@@ -2,7 +2,8 @@
 /*
  * One trial: its directories, its process, its output, its window, its end, its record. Whatever
  * the workload does (hang, fork daemons, print without end, fill the disk), the trial ends
- * within its limits, nothing of it is left running, and the record says in one sentence what happened.
+ * within its limits, nothing of it is left running, and the record says in one sentence what
+ * happened.
  */
 #ifndef FETTLE_AGENT_TRIAL_H
 #define FETTLE_AGENT_TRIAL_H
@@ -19,7 +20,7 @@
 
 /* What all trials of an attempt share. */
 struct trial_context {
-	const char *dir;             /* the block's directory, absolute */
+	const char *dir; /* the block's directory, absolute */
 	const struct block *block;
 	const struct kvs *secrets;
 	const char *host, *boot_id;
@@ -33,13 +34,13 @@ enum trial_state { TRIAL_OK, TRIAL_FAILED, TRIAL_VOID };
 
 struct trial_outcome {
 	enum trial_state state;
-	char xxh[33];                /* of tNN.json; "" when it could not be written */
+	char xxh[33]; /* of tNN.json; "" when it could not be written */
 	char reason[512];
 };
 
-/* Run the slot and write tNN.json. An error means that the record could not be written (disk): the attempt
- * cannot go on. A void or failed trial is no error. */
-int trial_run(const struct trial_context *c, const struct block_slot *slot, struct trial_outcome *out,
-	      struct err *e);
+/* Run the slot and write tNN.json. An error means that the record could not be written (disk): the
+ * attempt cannot go on. A void or failed trial is no error. */
+int trial_run(const struct trial_context *c, const struct block_slot *slot,
+	      struct trial_outcome *out, struct err *e);
 
 #endif

@@ -39,16 +39,19 @@ static void pick_secrets(char *text, const struct strv *names, struct kvs *out)
 	}
 }
 
-static int read_secrets_file(const char *path, const struct strv *names, struct kvs *out, struct err *e)
+static int read_secrets_file(const char *path, const struct strv *names, struct kvs *out,
+			     struct err *e)
 {
 	struct buf b = {0};
 	struct stat st;
 	int rc;
 
 	if (stat(path, &st))
-		return err_sys(e, ERR_NOT_FOUND, "cannot read the file of secrets %s ($FETTLE_SECRETS)", path);
+		return err_sys(e, ERR_NOT_FOUND,
+			       "cannot read the file of secrets %s ($FETTLE_SECRETS)", path);
 	if (st.st_mode & 077)
-		return err_set(e, ERR_IO, "%s ($FETTLE_SECRETS) can be read by others: chmod 600 it", path);
+		return err_set(e, ERR_IO,
+			       "%s ($FETTLE_SECRETS) can be read by others: chmod 600 it", path);
 	rc = fs_read(path, SECRETS_FILE_MAX, &b, e);
 	if (!rc && b.data)
 		pick_secrets(b.data, names, out);
@@ -95,13 +98,15 @@ char *trialenv_redact(const struct kvs *secrets, const char *s)
 
 /* --- environment ------------------------------------------------------------------------ */
 
-/* What a scheduler gives to the jobs of an allocation; a launcher such as srun cannot work without. */
+/* What a scheduler gives to the jobs of an allocation; a launcher such as srun cannot work without.
+ */
 static bool from_allocation(const char *name)
 {
 	static const char *const devices[] = {"CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
 					      "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"};
 
-	/* These two change what srun hands on to its tasks (NONE would drop the arm's variables). */
+	/* These two change what srun hands on to its tasks (NONE would drop the arm's variables).
+	 */
 	if (str_eq(name, "SLURM_EXPORT_ENV") || str_eq(name, "SLURM_GET_USER_ENV"))
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
@@ -123,14 +128,16 @@ static void add_allocation(struct kvs *vars)
 	}
 }
 
-/* A port that was free a moment ago: the best that can be had without telling the workload a descriptor. */
+/* A port that was free a moment ago: the best that can be had without telling the workload a
+ * descriptor. */
 static int free_port(struct err *e)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_ANY)}};
 	socklen_t n = sizeof a;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), rc = 0;
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) || getsockname(fd, (struct sockaddr *)&a, &n))
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) ||
+	    getsockname(fd, (struct sockaddr *)&a, &n))
 		rc = err_sys(e, ERR_IO, "cannot find a free port for MASTER_PORT");
 	if (fd >= 0)
 		close(fd);
@@ -162,7 +169,8 @@ static void put_weak(struct adding *a, const char *name, const char *value)
 		put(a, name, value);
 }
 
-static void put_path(struct adding *a, const char *name, const char *dir, const char *leaf, bool weak)
+static void put_path(struct adding *a, const char *name, const char *dir, const char *leaf,
+		     bool weak)
 {
 	_cleanup_free_ char *path = fs_join(dir, leaf);
 
@@ -183,8 +191,8 @@ static void put_number(struct adding *a, const char *name, int64_t value, bool w
 		put(a, name, text);
 }
 
-static void add_own(struct adding *a, const struct block *b, const struct block_slot *slot, const char *dir,
-		    const char *host, int port)
+static void add_own(struct adding *a, const struct block *b, const struct block_slot *slot,
+		    const char *dir, const char *host, int port)
 {
 	_cleanup_free_ char *marker = trialenv_marker(b, slot->slot);
 

@@ -17,7 +17,7 @@
 
 enum {
 	BLOCK_MAX = 8 << 20,
-	STEPS_DEFAULT = 20,  /* of a trial without a window */
+	STEPS_DEFAULT = 20, /* of a trial without a window */
 	STEPS_MAX = 20000,
 	SAMPLES_A_STEP = 32, /* turns samples a second into step time */
 };
@@ -29,14 +29,14 @@ struct trial {
 	struct fake_draw draw;
 	int64_t start_us, wall_us, steps, warmup;
 	bool failed, voided;
-	char dir[24];        /* "t01" */
+	char dir[24]; /* "t01" */
 	struct json *record;
 };
 
 /* --- small files ------------------------------------------------------------------------ */
 
-/* Without fsync: a campaign against `fake` is made up anyway, and thousands of them run in a minute. A
- * reader never sees a part of it: rename is the last thing done. */
+/* Without fsync: a campaign against `fake` is made up anyway, and thousands of them run in a
+ * minute. A reader never sees a part of it: rename is the last thing done. */
 static int write_file(const char *path, const char *text, size_t n, struct err *e)
 {
 	_cleanup_free_ char *tmp = xasprintf("%s.tmp", path);
@@ -50,7 +50,8 @@ static int write_file(const char *path, const char *text, size_t n, struct err *
 	return 0;
 }
 
-static int write_buf(const char *dir, const char *name, const struct buf *b, char xxh[33], struct err *e)
+static int write_buf(const char *dir, const char *name, const struct buf *b, char xxh[33],
+		     struct err *e)
 {
 	_cleanup_free_ char *path = fs_join(dir, name);
 	const char *text = b->data ? b->data : "";
@@ -60,7 +61,8 @@ static int write_buf(const char *dir, const char *name, const struct buf *b, cha
 	return write_file(path, text, b->len, e);
 }
 
-static int write_json(const char *dir, const char *name, const struct json *j, char xxh[33], struct err *e)
+static int write_json(const char *dir, const char *name, const struct json *j, char xxh[33],
+		      struct err *e)
 {
 	struct buf b = {0};
 	_cleanup_free_ char *text = json_print(j, false);
@@ -117,11 +119,13 @@ static void put_metrics(const struct trial *t, struct json *line)
 		const struct json *set = json_at(effects, i);
 
 		for (size_t k = 0; fake_matches(t->arm, json_key(set)) && k < json_len(set); k++)
-			json_set_number(line, json_key(json_at(set, k)), json_number(json_at(set, k), 0));
+			json_set_number(line, json_key(json_at(set, k)),
+					json_number(json_at(set, k), 0));
 	}
 }
 
-static void put_step(const struct trial *t, int64_t step, double throughput, double loss, struct buf *out)
+static void put_step(const struct trial *t, int64_t step, double throughput, double loss,
+		     struct buf *out)
 {
 	struct json *line = json_object();
 	char *text;
@@ -149,7 +153,8 @@ static void put_step(const struct trial *t, int64_t step, double throughput, dou
 
 static void make_metrics(const struct trial *t, struct buf *out)
 {
-	double x = fake_throughput(t->run->truth, t->arm, &t->draw), loss = fake_loss(t->run->truth, t->arm);
+	double x = fake_throughput(t->run->truth, t->arm, &t->draw),
+	       loss = fake_loss(t->run->truth, t->arm);
 	bool nan = fake_trial_is_nan(t->run->truth, t->arm, &t->draw);
 	int64_t steps = t->failed || t->voided ? t->steps / 2 : t->steps;
 
@@ -198,18 +203,21 @@ static bool some_arm_names(const struct json *block, const char *key)
 	return false;
 }
 
-static void put_env(const struct trial *t, const struct json *source, struct json *env, struct json *other)
+static void put_env(const struct trial *t, const struct json *source, struct json *env,
+		    struct json *other)
 {
 	const struct json *hidden = json_get(t->run->truth->spec, "undelivered");
 	const struct json *prefixes = json_path(t->block, "evidence.env_prefixes");
 
 	for (size_t i = 0; i < json_len(source); i++) {
-		const char *key = json_key(json_at(source, i)), *value = json_text(json_at(source, i), "");
+		const char *key = json_key(json_at(source, i)),
+			   *value = json_text(json_at(source, i), "");
 		char hash[32];
 
 		if (is_listed(hidden, key) || is_listed(json_get(t->block, "secrets"), key))
 			continue;
-		snprintf(hash, sizeof hash, "xxh64:%016llx", (unsigned long long)XXH64(value, strlen(value), 0));
+		snprintf(hash, sizeof hash, "xxh64:%016llx",
+			 (unsigned long long)XXH64(value, strlen(value), 0));
 		if (some_arm_names(t->block, key) || has_prefix(prefixes, key))
 			json_set_text(env, key, value);
 		else
@@ -234,7 +242,8 @@ static struct json *base_env(const struct trial *t)
 /* An undelivered argument goes with the value behind it. */
 static struct json *seen_argv(const struct trial *t)
 {
-	const struct json *argv = json_get(t->arm, "argv"), *hidden = json_get(t->run->truth->spec, "undelivered");
+	const struct json *argv = json_get(t->arm, "argv"),
+			  *hidden = json_get(t->run->truth->spec, "undelivered");
 	struct json *out = json_array();
 
 	for (size_t i = 0; i < json_len(argv); i++) {
@@ -253,7 +262,8 @@ static struct json *seen_argv(const struct trial *t)
 static void put_ranks(const struct trial *t)
 {
 	const struct json *maps = json_get(t->run->truth->spec, "maps");
-	struct json *ranks = json_array(), *rank = json_object(), *env = json_object(), *other = json_object();
+	struct json *ranks = json_array(), *rank = json_object(), *env = json_object(),
+		    *other = json_object();
 	struct json *mapped = json_array(), *left = base_env(t);
 
 	put_env(t, left, env, other);
@@ -283,9 +293,11 @@ static void put_state(const struct trial *t)
 	struct json *r = t->record;
 
 	json_set_text(r, "state", t->voided ? "void" : t->failed ? "failed" : "ok");
-	json_set_text(r, "reason", t->voided ? "planted: the node's disk is full"
-				   : t->failed ? "exited with 1; its last line: \"RuntimeError: planted failure\""
-					       : "");
+	json_set_text(r, "reason",
+		      t->voided ? "planted: the node's disk is full"
+		      : t->failed
+			      ? "exited with 1; its last line: \"RuntimeError: planted failure\""
+			      : "");
 	json_set_i64(r, "exit", t->failed ? 1 : 0);
 	json_set_i64(r, "signal", 0);
 	json_set_text(r, "ended_by", t->voided ? "io" : t->failed ? "exit" : "window");
@@ -298,8 +310,10 @@ static void put_times(const struct trial *t)
 	bool whole = !t->failed && !t->voided;
 
 	json_set_i64(r, "start_us", t->start_us);
-	json_set_i64(r, "window_start_us", whole ? t->start_us + t->wall_us * t->warmup / (t->steps + 1) : 0);
-	json_set_i64(r, "window_end_us", whole ? t->start_us + t->wall_us * t->steps / (t->steps + 1) : 0);
+	json_set_i64(r, "window_start_us",
+		     whole ? t->start_us + t->wall_us * t->warmup / (t->steps + 1) : 0);
+	json_set_i64(r, "window_end_us",
+		     whole ? t->start_us + t->wall_us * t->steps / (t->steps + 1) : 0);
 	json_set_i64(r, "wall_us", t->wall_us);
 	json_set_i64(r, "user_us", t->wall_us);
 	json_set_i64(r, "sys_us", t->wall_us / 10);
@@ -371,25 +385,32 @@ static int write_trial(struct trial *t, char xxh[33], struct err *e)
 	return rc;
 }
 
-static int trial_of(const struct fake_run *r, const struct json *block, size_t i, int64_t start_us, struct trial *t,
-		    struct err *e)
+static int trial_of(const struct fake_run *r, const struct json *block, size_t i, int64_t start_us,
+		    struct trial *t, struct err *e)
 {
 	const struct json *slots = json_get(block, "slots"), *w = json_get(block, "window");
-	int64_t steps = json_i64(json_get(w, "steps"), 0), warmup = json_i64(json_get(w, "warmup"), 0);
+	int64_t steps = json_i64(json_get(w, "steps"), 0),
+		warmup = json_i64(json_get(w, "warmup"), 0);
 
-	*t = (struct trial){.run = r, .block = block, .slot = json_at(slots, i), .start_us = start_us,
-			    .wall_us = (int64_t)(r->truth->trial_s * 1e6), .warmup = warmup};
+	*t = (struct trial){.run = r,
+			    .block = block,
+			    .slot = json_at(slots, i),
+			    .start_us = start_us,
+			    .wall_us = (int64_t)(r->truth->trial_s * 1e6),
+			    .warmup = warmup};
 	t->steps = steps > 0 ? warmup + steps : STEPS_DEFAULT;
 	if (t->steps > STEPS_MAX)
 		t->steps = STEPS_MAX;
-	t->draw = (struct fake_draw){.seed = r->seed, .token = json_text(json_get(block, "token"), ""),
+	t->draw = (struct fake_draw){.seed = r->seed,
+				     .token = json_text(json_get(block, "token"), ""),
 				     .block = json_i64(json_get(block, "block"), 0),
 				     .arm = json_i64(json_get(t->slot, "arm"), -1),
 				     .slot = (int)json_i64(json_get(t->slot, "slot"), (int64_t)i)};
 	snprintf(t->dir, sizeof t->dir, "t%02d", t->draw.slot);
 	t->arm = find_arm(block, t->draw.arm);
 	if (!t->arm)
-		return err_set(e, ERR_PARSE, "%s/block.json: slot %zu names an arm that is not there", r->dir, i);
+		return err_set(e, ERR_PARSE,
+			       "%s/block.json: slot %zu names an arm that is not there", r->dir, i);
 	t->failed = fake_trial_fails(r->truth, t->arm, &t->draw);
 	t->voided = r->fate == FATE_VOID && i + 1 == json_len(slots);
 	return 0;
@@ -414,8 +435,8 @@ static int write_claim(const struct fake_run *r, const struct json *block, struc
 	return rc;
 }
 
-static int write_done(const struct fake_run *r, const struct json *block, struct json *slots, int64_t end_us,
-		      struct err *e)
+static int write_done(const struct fake_run *r, const struct json *block, struct json *slots,
+		      int64_t end_us, struct err *e)
 {
 	struct json *j = json_object(), *nodes = json_array();
 	bool whole = r->fate == FATE_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an agent would have left in a block's directory, made up from the declared truth (FORMATS.md). */
+/* What an agent would have left in a block's directory, made up from the declared truth
+ * (FORMATS.md). */
 #ifndef FETTLE_SCHED_FAKE_FILES_H
 #define FETTLE_SCHED_FAKE_FILES_H
 
@@ -13,11 +14,12 @@ struct fake_run {
 	uint64_t seed;
 	const char *dir, *job_id, *node;
 	int64_t start_us;    /* of the first trial */
-	enum fake_fate fate; /* FATE_OK: complete; FATE_VOID: partial, the last trial void; else no done.json */
+	enum fake_fate fate; /* FATE_OK: complete; FATE_VOID: partial, the last trial void; else no
+				done.json */
 };
 
-/* Write claim.json, tNN/ and tNN.json of each slot, and done.json last. Equal input gives equal bytes.
- * *end_us: when the last trial ended. */
+/* Write claim.json, tNN/ and tNN.json of each slot, and done.json last. Equal input gives equal
+ * bytes. *end_us: when the last trial ended. */
 int fake_files_write(const struct fake_run *r, int64_t *end_us, struct err *e);
 
 /* Number of slots that the block has, from its block.json. */

@@ -13,12 +13,14 @@
 enum purpose { DRAW_ALLOC = 1, DRAW_RUN, DRAW_FATE, DRAW_ANSWER, DRAW_FAIL, DRAW_NAN };
 
 static const char *const members[] = {
-	"base", "sd_run", "sd_alloc", "drift", "effects", "loss", "loss_effects", "metrics", "metric_effects",
-	"trial_s", "queue_s", "nodes", "at_once", "fixed", "persist", "undelivered", "out_lines", "maps", "fails",
-	"nan", "faults", NULL,
+	"base",         "sd_run",  "sd_alloc",       "drift",       "effects",   "loss",
+	"loss_effects", "metrics", "metric_effects", "trial_s",     "queue_s",   "nodes",
+	"at_once",      "fixed",   "persist",        "undelivered", "out_lines", "maps",
+	"fails",        "nan",     "faults",         NULL,
 };
 static const char *const fault_members[] = {
-	"lost", "void", "node_fail", "timeout", "submit_lost", "accepted_but_timed_out", "failed_trial", NULL,
+	"lost",         "void", "node_fail", "timeout", "submit_lost", "accepted_but_timed_out",
+	"failed_trial", NULL,
 };
 
 /* --- reading ---------------------------------------------------------------------------- */
@@ -31,7 +33,8 @@ static bool known(const char *key, const char *const *names)
 	return false;
 }
 
-static int check_members(const struct json *o, const char *where, const char *const *names, struct err *e)
+static int check_members(const struct json *o, const char *where, const char *const *names,
+			 struct err *e)
 {
 	for (size_t i = 0; i < json_len(o); i++) {
 		const char *key = json_key(json_at(o, i)), *near;
@@ -40,13 +43,14 @@ static int check_members(const struct json *o, const char *where, const char *co
 			continue;
 		near = str_nearest(key, names);
 		return err_set(e, ERR_PARSE, "fake truth: %s\"%s\" is no member%s%s%s", where, key,
-			       near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+			       near ? " (did you mean \"" : "", near ? near : "",
+			       near ? "\"?)" : "");
 	}
 	return 0;
 }
 
-static int number(const struct json *o, const char *key, double dflt, double min, double max, double *out,
-		  struct err *e)
+static int number(const struct json *o, const char *key, double dflt, double min, double max,
+		  double *out, struct err *e)
 {
 	const struct json *v = json_get(o, key);
 
@@ -57,14 +61,16 @@ static int number(const struct json *o, const char *key, double dflt, double min
 		return err_set(e, ERR_PARSE, "fake truth: %s: expected a number", key);
 	*out = json_number(v, dflt);
 	if (!(*out >= min && *out <= max))
-		return err_set(e, ERR_PARSE, "fake truth: %s: %g is not within %g..%g", key, *out, min, max);
+		return err_set(e, ERR_PARSE, "fake truth: %s: %g is not within %g..%g", key, *out,
+			       min, max);
 	return 0;
 }
 
 static int read_faults(const struct json *o, struct fake_faults *f, struct err *e)
 {
-	double *const to[] = {&f->lost, &f->voided, &f->node_fail, &f->timeout, &f->submit_lost,
-			      &f->accepted_but_timed_out, &f->failed_trial};
+	double *const to[] = {&f->lost,        &f->voided,      &f->node_fail,
+			      &f->timeout,     &f->submit_lost, &f->accepted_but_timed_out,
+			      &f->failed_trial};
 	int rc = check_members(o, "faults: ", fault_members, e);
 
 	for (size_t i = 0; i < ARRAY_LEN(to) && !rc; i++)
@@ -131,7 +137,8 @@ static bool ends_there(const char *text, size_t n, const char *rest)
 {
 	if (!isdigit((unsigned char)text[n - 1]))
 		return true;
-	return !isdigit((unsigned char)rest[0]) && !(rest[0] == '.' && isdigit((unsigned char)rest[1]));
+	return !isdigit((unsigned char)rest[0]) &&
+	       !(rest[0] == '.' && isdigit((unsigned char)rest[1]));
 }
 
 static bool in_text(const char *hay, const char *text)
@@ -157,7 +164,8 @@ bool fake_matches(const struct json *arm, const char *text)
 		buf_str(&b, json_text(json_at(argv, i), ""));
 	}
 	for (size_t i = 0; i < json_len(env); i++)
-		buf_printf(&b, "\n%s=%s", json_key(json_at(env, i)), json_text(json_at(env, i), ""));
+		buf_printf(&b, "\n%s=%s", json_key(json_at(env, i)),
+			   json_text(json_at(env, i), ""));
 	found = in_text(b.data ? b.data : "", text);
 	buf_free(&b);
 	return found;
@@ -200,7 +208,8 @@ static double sum_effects(const struct json *effects, const struct json *arm, bo
 	return sum;
 }
 
-double fake_throughput(const struct fake_truth *t, const struct json *arm, const struct fake_draw *d)
+double fake_throughput(const struct fake_truth *t, const struct json *arm,
+		       const struct fake_draw *d)
 {
 	struct rng alloc = trial_rng(t, d, DRAW_ALLOC), run = trial_rng(t, d, DRAW_RUN);
 	double noise = t->sd_alloc * rng_normal(&alloc) + t->sd_run * rng_normal(&run);
@@ -232,7 +241,8 @@ bool fake_trial_fails(const struct fake_truth *t, const struct json *arm, const 
 	return rng_uniform(&r) < p;
 }
 
-bool fake_trial_is_nan(const struct fake_truth *t, const struct json *arm, const struct fake_draw *d)
+bool fake_trial_is_nan(const struct fake_truth *t, const struct json *arm,
+		       const struct fake_draw *d)
 {
 	struct rng r = trial_rng(t, d, DRAW_NAN);
 
@@ -254,12 +264,14 @@ enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const cha
 	return u < f->lost + f->voided + f->node_fail + f->timeout ? FATE_TIMEOUT : FATE_OK;
 }
 
-enum fake_answer fake_answer_of(const struct fake_truth *t, uint64_t seed, const char *token, int try)
+enum fake_answer fake_answer_of(const struct fake_truth *t, uint64_t seed, const char *token,
+				int try)
 {
 	struct rng r = rng_at(seed, DRAW_ANSWER, name_hash(token), (uint64_t)try);
 	double u = rng_uniform(&r);
 
 	if (u < t->faults.submit_lost)
 		return ANSWER_LOST;
-	return u < t->faults.submit_lost + t->faults.accepted_but_timed_out ? ANSWER_TIMED_OUT : ANSWER_OK;
+	return u < t->faults.submit_lost + t->faults.accepted_but_timed_out ? ANSWER_TIMED_OUT
+									    : ANSWER_OK;
 }

@@ -26,22 +26,29 @@ enum job_state {
 };
 enum job_end {
 	END_NONE,
-	END_OK,         /* the agent exited 0 */
-	END_FAILED,     /* the agent or its script exited otherwise */
-	END_TIMEOUT, END_CANCELLED, END_NODE_FAIL, END_PREEMPTED, END_OOM, END_REQUEUED, END_LAUNCH_FAILED,
+	END_OK,     /* the agent exited 0 */
+	END_FAILED, /* the agent or its script exited otherwise */
+	END_TIMEOUT,
+	END_CANCELLED,
+	END_NODE_FAIL,
+	END_PREEMPTED,
+	END_OOM,
+	END_REQUEUED,
+	END_LAUNCH_FAILED,
 };
 const char *job_state_name(enum job_state s);
 const char *job_end_name(enum job_end s);
-bool job_end_is_infrastructure(enum job_end s); /* not the workload's fault: the attempt is void and run again */
+bool job_end_is_infrastructure(
+	enum job_end s); /* not the workload's fault: the attempt is void and run again */
 
 /* What to start. All borrowed. */
 struct sched_job {
-	const char *token;        /* "fettle:<uuid8>:a<allocation>": idempotency; the job's name */
+	const char *token; /* "fettle:<uuid8>:a<allocation>": idempotency; the job's name */
 	const char *const *block_dirs; /* absolute; each holds block.json; run in this order */
 	size_t n_block_dirs;
-	const char *workdir;      /* absolute, existing */
-	char *const *env;         /* explicit environment of the agent */
-	const char *output;       /* absolute path of the agent's own stdout and stderr */
+	const char *workdir; /* absolute, existing */
+	char *const *env;    /* explicit environment of the agent */
+	const char *output;  /* absolute path of the agent's own stdout and stderr */
 	int nodes, tasks_per_node, cpus_per_task, gpus_per_node;
 	int64_t mem_mib_per_node, time_limit_s;
 	bool exclusive;
@@ -49,14 +56,15 @@ struct sched_job {
 };
 
 struct sched_status {
-	char id[64];         /* the scheduler's own id */
+	char id[64]; /* the scheduler's own id */
 	char token[64];
 	enum job_state state;
 	enum job_end end;
 	int exit_status;
 	int64_t start_us, end_us; /* 0 when unknown */
-	char nodes[256];     /* host names, comma separated; "" when unknown (may be cut: the agent's record is whole) */
-	char reason[128];    /* the scheduler's words: "Resources", "NodeDown", ... */
+	char nodes[256];  /* host names, comma separated; "" when unknown (may be cut: the agent's
+			     record is whole) */
+	char reason[128]; /* the scheduler's words: "Resources", "NodeDown", ... */
 };
 
 struct sched_capacity {
@@ -67,13 +75,13 @@ struct sched_capacity {
 
 /* What a scheduler is opened with. Borrowed for its life. */
 struct sched_config {
-	const char *blocks_root;  /* <workspace>/blocks, absolute */
-	const char *agent;        /* path of fettle-agent */
-	const char *helper;       /* path of fettle-slurm, or NULL */
+	const char *blocks_root; /* <workspace>/blocks, absolute */
+	const char *agent;       /* path of fettle-agent */
+	const char *helper;      /* path of fettle-slurm, or NULL */
 	const char *partition;
 	const struct clock *clock;
-	uint64_t seed;            /* fake: outcomes */
-	const char *fake_spec;    /* fake: JSON of planted effects and faults; NULL: defaults */
+	uint64_t seed;         /* fake: outcomes */
+	const char *fake_spec; /* fake: JSON of planted effects and faults; NULL: defaults */
 };
 
 struct sched_run; /* private state of an open scheduler */
@@ -82,19 +90,26 @@ struct sched {
 	const char *name, *summary;
 	int (*open)(const struct sched_config *c, struct sched_run **out, struct err *e);
 	void (*close)(struct sched_run *s); /* never cancels jobs; NULL is fine */
-	/* Start the job and give its id. -ERR_TEMP: it may or may not have been accepted, so find() must be asked
-	 * before submit() is tried again. Any other error: it was not accepted. */
+	/* Start the job and give its id. -ERR_TEMP: it may or may not have been accepted, so find()
+	 * must be asked before submit() is tried again. Any other error: it was not accepted. */
 	int (*submit)(struct sched_run *s, const struct sched_job *job, char id[64], struct err *e);
-	/* State of each id, same order. JOB_UNKNOWN entries are no error; out is caller's array of n. */
-	int (*poll)(struct sched_run *s, const char *const *ids, size_t n, struct sched_status *out, struct err *e);
+	/* State of each id, same order. JOB_UNKNOWN entries are no error; out is caller's array of
+	 * n. */
+	int (*poll)(struct sched_run *s, const char *const *ids, size_t n, struct sched_status *out,
+		    struct err *e);
 	/* End it. A job that is already gone is success. */
 	int (*cancel)(struct sched_run *s, const char *id, struct err *e);
-	/* Look for a job by token: 1 found (out filled), 0 proved absent, negative: could not be asked. */
-	int (*find)(struct sched_run *s, const char *token, struct sched_status *out, struct err *e);
+	/* Look for a job by token: 1 found (out filled), 0 proved absent, negative: could not be
+	 * asked. */
+	int (*find)(struct sched_run *s, const char *token, struct sched_status *out,
+		    struct err *e);
 	int (*capacity)(struct sched_run *s, struct sched_capacity *out, struct err *e);
-	/* Would it be accepted, and when would it start? 0 and *start_us (0: unknown), or why not. */
-	int (*will_run)(struct sched_run *s, const struct sched_job *job, int64_t *start_us, struct err *e);
-	/* Sleep until something may have changed, at most timeout_us; fake advances its virtual clock. `fd` (-1: none) also wakes it. */
+	/* Would it be accepted, and when would it start? 0 and *start_us (0: unknown), or why not.
+	 */
+	int (*will_run)(struct sched_run *s, const struct sched_job *job, int64_t *start_us,
+			struct err *e);
+	/* Sleep until something may have changed, at most timeout_us; fake advances its virtual
+	 * clock. `fd` (-1: none) also wakes it. */
 	int (*wait)(struct sched_run *s, int64_t timeout_us, int fd, struct err *e);
 };
 

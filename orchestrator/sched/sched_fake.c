@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Scheduler `fake`: runs no process. A job "ends" when virtual time has passed its length; the files that an
- * agent would have left are then made up from a declared truth (fake_truth.h). Time is the campaign's own
- * clock if that is a virtual one, which wait() then advances; else a counter of our own. The jobs are kept in
- * <blocks_root>/.fake.json, so that an orchestrator that was killed finds them again.
+ * Scheduler `fake`: runs no process. A job "ends" when virtual time has passed its length; the
+ * files that an agent would have left are then made up from a declared truth (fake_truth.h). Time
+ * is the campaign's own clock if that is a virtual one, which wait() then advances; else a counter
+ * of our own. The jobs are kept in <blocks_root>/.fake.json, so that an orchestrator that was
+ * killed finds them again.
  */
 #include "orchestrator/sched/sched.h"
 
@@ -28,7 +29,7 @@ struct job {
 	int64_t start_us, end_us;
 	enum job_end end; /* how it will end */
 	enum fake_fate fate;
-	bool ended;       /* its files are written */
+	bool ended; /* its files are written */
 	int node;
 };
 
@@ -40,7 +41,7 @@ struct sched_run {
 	char *path;
 	struct job *jobs;
 	size_t n, cap;
-	struct kvs tries;            /* token: submits that were lost */
+	struct kvs tries; /* token: submits that were lost */
 	int64_t seq;
 };
 
@@ -120,10 +121,12 @@ static int save(struct sched_run *s, struct err *e)
 static void load_job(struct sched_run *s, const struct json *o)
 {
 	const struct json *dirs = json_get(o, "dirs");
-	struct job j = {.start_us = json_i64(json_get(o, "start_us"), 0), .end_us = json_i64(json_get(o, "end_us"), 0),
+	struct job j = {.start_us = json_i64(json_get(o, "start_us"), 0),
+			.end_us = json_i64(json_get(o, "end_us"), 0),
 			.end = (enum job_end)json_i64(json_get(o, "end"), END_OK),
 			.fate = (enum fake_fate)json_i64(json_get(o, "fate"), FATE_OK),
-			.ended = json_bool(json_get(o, "ended"), false), .node = (int)json_i64(json_get(o, "node"), 0)};
+			.ended = json_bool(json_get(o, "ended"), false),
+			.node = (int)json_i64(json_get(o, "node"), 0)};
 
 	str_copy(j.id, sizeof j.id, json_text(json_get(o, "id"), ""));
 	str_copy(j.token, sizeof j.token, json_text(json_get(o, "token"), ""));
@@ -151,7 +154,8 @@ static int load(struct sched_run *s, struct err *e)
 	for (size_t i = 0; i < json_len(tries); i++)
 		kvs_set(&s->tries, json_key(json_at(tries, i)), json_text(json_at(tries, i), "0"));
 	s->seq = json_i64(json_get(o, "seq"), 0);
-	advance_to(s, json_i64(json_get(o, "now_us"), 0)); /* time does not run back over a restart */
+	advance_to(s,
+		   json_i64(json_get(o, "now_us"), 0)); /* time does not run back over a restart */
 	return 0;
 }
 
@@ -202,8 +206,13 @@ static void settle(struct sched_run *s, struct job *j)
 
 	node_name(j, node);
 	for (size_t i = 0; i < j->dirs.n; i++) {
-		const struct fake_run r = {.truth = &s->truth, .seed = s->c.seed, .dir = j->dirs.v[i], .job_id = j->id,
-					   .node = node, .start_us = at, .fate = j->fate};
+		const struct fake_run r = {.truth = &s->truth,
+					   .seed = s->c.seed,
+					   .dir = j->dirs.v[i],
+					   .job_id = j->id,
+					   .node = node,
+					   .start_us = at,
+					   .fate = j->fate};
 
 		if (fake_files_write(&r, &at, NULL))
 			j->end = END_FAILED;
@@ -228,7 +237,7 @@ static void fill_status(const struct sched_run *s, const struct job *j, struct s
 	char node[32];
 
 	node_name(j, node);
-	*out = (struct sched_status){.state = j->ended                    ? JOB_ENDED
+	*out = (struct sched_status){.state = j->ended                   ? JOB_ENDED
 					      : j->start_us <= now_us(s) ? JOB_RUNNING
 									 : JOB_PENDING};
 	str_copy(out->id, sizeof out->id, j->id);
@@ -283,7 +292,8 @@ static int fake_open(const struct sched_config *c, struct sched_run **out, struc
 	return 0;
 }
 
-static int job_length_us(const struct sched_run *s, const struct sched_job *job, int64_t *out, struct err *e)
+static int job_length_us(const struct sched_run *s, const struct sched_job *job, int64_t *out,
+			 struct err *e)
 {
 	size_t slots = 0;
 
@@ -299,7 +309,8 @@ static int job_length_us(const struct sched_run *s, const struct sched_job *job,
 	return 0;
 }
 
-static void accept(struct sched_run *s, const struct sched_job *job, int64_t length_us, struct job *j)
+static void accept(struct sched_run *s, const struct sched_job *job, int64_t length_us,
+		   struct job *j)
 {
 	*j = (struct job){.start_us = now_us(s) + (int64_t)(s->truth.queue_s * 1e6),
 			  .fate = fake_fate_of(&s->truth, s->c.seed, job->token)};
@@ -359,7 +370,8 @@ static int fake_submit(struct sched_run *s, const struct sched_job *job, char id
 	return 0;
 }
 
-static int fake_poll(struct sched_run *s, const char *const *ids, size_t n, struct sched_status *out, struct err *e)
+static int fake_poll(struct sched_run *s, const char *const *ids, size_t n,
+		     struct sched_status *out, struct err *e)
 {
 	int rc = settle_due(s) ? save(s, e) : 0;
 
@@ -389,7 +401,8 @@ static int fake_cancel(struct sched_run *s, const char *id, struct err *e)
 	return save(s, e);
 }
 
-static int fake_find(struct sched_run *s, const char *token, struct sched_status *out, struct err *e)
+static int fake_find(struct sched_run *s, const char *token, struct sched_status *out,
+		     struct err *e)
 {
 	const struct job *j = by_token(s, token);
 	int rc = settle_due(s) ? save(s, e) : 0;
@@ -408,18 +421,22 @@ static int fake_capacity(struct sched_run *s, struct sched_capacity *out, struct
 	(void)e;
 	for (size_t i = 0; i < s->n; i++)
 		busy += !s->jobs[i].ended;
-	*out = (struct sched_capacity){.nodes_total = s->truth.nodes, .jobs_at_once = s->truth.at_once,
-				       .nodes_idle = busy < s->truth.nodes ? s->truth.nodes - busy : 0};
-	snprintf(out->summary, sizeof out->summary, "a made-up cluster of %d nodes", s->truth.nodes);
+	*out = (struct sched_capacity){.nodes_total = s->truth.nodes,
+				       .jobs_at_once = s->truth.at_once,
+				       .nodes_idle = busy < s->truth.nodes ? s->truth.nodes - busy
+									   : 0};
+	snprintf(out->summary, sizeof out->summary, "a made-up cluster of %d nodes",
+		 s->truth.nodes);
 	return 0;
 }
 
-static int fake_will_run(struct sched_run *s, const struct sched_job *job, int64_t *start_us, struct err *e)
+static int fake_will_run(struct sched_run *s, const struct sched_job *job, int64_t *start_us,
+			 struct err *e)
 {
 	*start_us = 0;
 	if (job->nodes > s->truth.nodes)
-		return err_set(e, ERR_LIMIT, "%d nodes are asked for, the made-up cluster has %d", job->nodes,
-			       s->truth.nodes);
+		return err_set(e, ERR_LIMIT, "%d nodes are asked for, the made-up cluster has %d",
+			       job->nodes, s->truth.nodes);
 	*start_us = now_us(s) + (int64_t)(s->truth.queue_s * 1e6);
 	return 0;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Scheduler `local`: the agent runs on this machine, detached from us, so that it survives our end and a
- * later fettle finds it again. One allocation at a time: two would disturb each other's figures.
+ * Scheduler `local`: the agent runs on this machine, detached from us, so that it survives our end
+ * and a later fettle finds it again. One allocation at a time: two would disturb each other's
+ * figures.
  *
- * What was started is kept in <blocks_root>/.tokens/, so that a restart needs to look at one file and not
- * at every block: `<token>` (JSON: block directories, boot id) is there before the agent is started, the
- * links `<token>.id` -> pid:start_ticks and `id.<pid:start_ticks>` -> token after. The agent holds a lock on
- * `<token>` as its standard input: while we are killed between the two, the lock tells that it lives.
+ * What was started is kept in <blocks_root>/.tokens/, so that a restart needs to look at one file
+ * and not at every block: `<token>` (JSON: block directories, boot id) is there before the agent is
+ * started, the links `<token>.id` -> pid:start_ticks and `id.<pid:start_ticks>` -> token after. The
+ * agent holds a lock on
+ * `<token>` as its standard input: while we are killed between the two, the lock tells that it
+ * lives.
  */
 #include "orchestrator/sched/sched.h"
 
@@ -33,11 +36,11 @@
 #endif
 
 enum {
-	HINT_MAX = 1 << 20,          /* 1,000 directories of 1,000 bytes */
+	HINT_MAX = 1 << 20, /* 1,000 directories of 1,000 bytes */
 	CLAIM_MAX = 16 << 10,
-	WITHOUT_PIDFD_MS = 50,       /* RHEL 8: look again this often */
-	/* The agent gives a trial its grace (at most 600 s, usually 5), then kills; after this we kill the agent, and
-	 * its guard the rest. */
+	WITHOUT_PIDFD_MS = 50, /* RHEL 8: look again this often */
+	/* The agent gives a trial its grace (at most 600 s, usually 5), then kills; after this we
+	 * kill the agent, and its guard the rest. */
 	CANCEL_KILL_US = 60000000,
 	DIRS_MAX = 10000,
 };
@@ -47,15 +50,15 @@ struct job {
 	struct proc_id proc;
 	char boot_id[37];
 	struct strv dirs;
-	bool child;                  /* of this process: its exit status can be had */
+	bool child; /* of this process: its exit status can be had */
 	bool ended, cancelled, timed_out;
 	int exit_status;
 	int64_t start_us, end_us, kill_at_us, limit_us; /* the last two: monotonic; 0: none */
 };
 
 struct sched_run {
-	struct sched_config c;      /* its strings are borrowed */
-	char *tokens;                /* directory of hints */
+	struct sched_config c; /* its strings are borrowed */
+	char *tokens;          /* directory of hints */
 	char boot_id[37], host[256];
 	struct job *jobs;
 	size_t n, cap;
@@ -84,7 +87,8 @@ static bool read_link(const char *path, char *out, size_t n)
 
 static int write_hint(const struct sched_run *s, const struct sched_job *job, struct err *e)
 {
-	_cleanup_free_ char *path = hint_path(s, job->token, ""), *id = hint_path(s, job->token, ".id");
+	_cleanup_free_ char *path = hint_path(s, job->token, ""),
+			    *id = hint_path(s, job->token, ".id");
 	_cleanup_free_ char *text = NULL;
 	struct json *j = json_object(), *dirs = json_array();
 
@@ -128,12 +132,14 @@ static int read_hint(const struct sched_run *s, const char *token, struct job *o
 /* Both links; they may be there already. */
 static int write_id(const struct sched_run *s, const struct job *job, struct err *e)
 {
-	_cleanup_free_ char *by_token = hint_path(s, job->token, ".id"), *name = xasprintf("id.%s", job->id);
+	_cleanup_free_ char *by_token = hint_path(s, job->token, ".id"),
+			    *name = xasprintf("id.%s", job->id);
 	_cleanup_free_ char *by_id = hint_path(s, name, "");
 
 	unlink(by_id); /* of an earlier boot */
 	if (symlink(job->token, by_id) || (symlink(job->id, by_token) && errno != EEXIST))
-		return err_sys(e, ERR_IO, "cannot note the process of %s in %s", job->token, s->tokens);
+		return err_sys(e, ERR_IO, "cannot note the process of %s in %s", job->token,
+			       s->tokens);
 	return 0;
 }
 
@@ -292,7 +298,8 @@ static void fill_status(struct sched_run *s, struct job *j, struct sched_status 
 {
 	refresh(s, j);
 	enforce(s, j);
-	*out = (struct sched_status){.state = j->ended ? JOB_ENDED : JOB_RUNNING, .start_us = j->start_us};
+	*out = (struct sched_status){.state = j->ended ? JOB_ENDED : JOB_RUNNING,
+				     .start_us = j->start_us};
 	str_copy(out->id, sizeof out->id, j->id);
 	str_copy(out->token, sizeof out->token, j->token);
 	str_copy(out->nodes, sizeof out->nodes, s->host);
@@ -302,7 +309,8 @@ static void fill_status(struct sched_run *s, struct job *j, struct sched_status 
 	out->exit_status = j->exit_status;
 	out->end_us = j->end_us;
 	if (out->end == END_FAILED && j->exit_status)
-		snprintf(out->reason, sizeof out->reason, "the agent ended with status %d", j->exit_status);
+		snprintf(out->reason, sizeof out->reason, "the agent ended with status %d",
+			 j->exit_status);
 	else if (out->end == END_FAILED)
 		snprintf(out->reason, sizeof out->reason, "the agent ended without done.json");
 }
@@ -353,7 +361,8 @@ static bool is_locked(const struct sched_run *s, const char *token)
 	return locked;
 }
 
-/* The process of a hint: noted, claimed, or starting. 1 found, 0 there is none, negative: not known now. */
+/* The process of a hint: noted, claimed, or starting. 1 found, 0 there is none, negative: not known
+ * now. */
 static int find_process(struct sched_run *s, struct job *j, struct err *e)
 {
 	_cleanup_free_ char *link = hint_path(s, j->token, ".id");
@@ -400,7 +409,8 @@ static int load_job(struct sched_run *s, const char *token, struct job **out, st
 	return rc;
 }
 
-static int local_find(struct sched_run *s, const char *token, struct sched_status *out, struct err *e)
+static int local_find(struct sched_run *s, const char *token, struct sched_status *out,
+		      struct err *e)
 {
 	struct job *j = NULL;
 	int rc = load_job(s, token, &j, e);
@@ -416,8 +426,8 @@ static struct job *find_by_id(struct sched_run *s, const char *id)
 	struct job *j = job_by_id(s, id);
 	char token[64];
 
-	if (!j && !strchr(id, '/') && read_link(link, token, sizeof token) && load_job(s, token, &j, NULL) == 1 &&
-	    !str_eq(j->id, id))
+	if (!j && !strchr(id, '/') && read_link(link, token, sizeof token) &&
+	    load_job(s, token, &j, NULL) == 1 && !str_eq(j->id, id))
 		j = NULL; /* the same numbers in another boot */
 	return j;
 }
@@ -431,7 +441,8 @@ static int check_job(const struct sched_run *s, const struct sched_job *job, str
 	if (job->n_block_dirs == 0 || job->n_block_dirs > DIRS_MAX)
 		return err_set(e, ERR_STATE, "%s has no block to run", job->token);
 	if (job->nodes > 1)
-		return err_set(e, ERR_LIMIT, "scheduler local has one node, %d are asked for", job->nodes);
+		return err_set(e, ERR_LIMIT, "scheduler local has one node, %d are asked for",
+			       job->nodes);
 	if (access(s->c.agent, X_OK))
 		return err_sys(e, ERR_NOT_FOUND, "cannot run %s", s->c.agent);
 	if (access(job->workdir, X_OK))
@@ -450,7 +461,8 @@ static int check_free(struct sched_run *s, struct err *e)
 		struct job *j = &s->jobs[i];
 
 		refresh(s, j);
-		while (!j->ended && j->kill_at_us && mono_us(s) < until && local_wait(s, until - mono_us(s), -1, e) == 0)
+		while (!j->ended && j->kill_at_us && mono_us(s) < until &&
+		       local_wait(s, until - mono_us(s), -1, e) == 0)
 			;
 		if (!j->ended)
 			return err_set(e, ERR_LIMIT, "%s still runs on this machine", j->token);
@@ -458,11 +470,17 @@ static int check_free(struct sched_run *s, struct err *e)
 	return 0;
 }
 
-static int spawn_agent(struct sched_run *s, const struct sched_job *job, int lock, struct proc_id *out, struct err *e)
+static int spawn_agent(struct sched_run *s, const struct sched_job *job, int lock,
+		       struct proc_id *out, struct err *e)
 {
 	int fd = open(job->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), rc;
-	struct proc_spawn spawn = {.file = s->c.agent, .env = job->env, .workdir = job->workdir, .fd_in = lock,
-				   .fd_out = fd, .fd_err = fd, .new_session = true};
+	struct proc_spawn spawn = {.file = s->c.agent,
+				   .env = job->env,
+				   .workdir = job->workdir,
+				   .fd_in = lock,
+				   .fd_out = fd,
+				   .fd_err = fd,
+				   .new_session = true};
 	struct strv argv = {0};
 
 	if (fd < 0)
@@ -477,7 +495,8 @@ static int spawn_agent(struct sched_run *s, const struct sched_job *job, int loc
 	return rc;
 }
 
-static struct job *note_started(struct sched_run *s, const struct sched_job *job, const struct proc_id *proc)
+static struct job *note_started(struct sched_run *s, const struct sched_job *job,
+				const struct proc_id *proc)
 {
 	struct job j = {.proc = *proc, .child = true, .start_us = clock_utc_us(s->c.clock)};
 
@@ -511,7 +530,8 @@ static int start_job(struct sched_run *s, const struct sched_job *job, char id[6
 	lock = open(hint, O_RDONLY | O_CLOEXEC);
 	if (lock < 0)
 		return err_sys(e, ERR_IO, "cannot open %s", hint);
-	flock(lock, LOCK_EX | LOCK_NB); /* where locks do not work, claims and arguments still tell */
+	flock(lock,
+	      LOCK_EX | LOCK_NB); /* where locks do not work, claims and arguments still tell */
 	rc = spawn_agent(s, job, lock, &proc, e);
 	close(lock);
 	if (rc) {
@@ -525,7 +545,8 @@ static int start_job(struct sched_run *s, const struct sched_job *job, char id[6
 }
 
 /* A token that was accepted before is not started again: its id is given. */
-static int local_submit(struct sched_run *s, const struct sched_job *job, char id[64], struct err *e)
+static int local_submit(struct sched_run *s, const struct sched_job *job, char id[64],
+			struct err *e)
 {
 	struct job *known = NULL;
 	int rc = check_job(s, job, e);
@@ -572,7 +593,8 @@ static void local_close(struct sched_run *s)
 	free(s);
 }
 
-static int local_poll(struct sched_run *s, const char *const *ids, size_t n, struct sched_status *out, struct err *e)
+static int local_poll(struct sched_run *s, const char *const *ids, size_t n,
+		      struct sched_status *out, struct err *e)
 {
 	(void)e;
 	for (size_t i = 0; i < n; i++) {
@@ -619,7 +641,8 @@ static int local_capacity(struct sched_run *s, struct sched_capacity *out, struc
 	return 0;
 }
 
-static int local_will_run(struct sched_run *s, const struct sched_job *job, int64_t *start_us, struct err *e)
+static int local_will_run(struct sched_run *s, const struct sched_job *job, int64_t *start_us,
+			  struct err *e)
 {
 	int rc = check_job(s, job, e);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What every scheduler must do, tried on each of them: `fake` and `local` always, `slurm` when FETTLE_TEST_SLURM
- * names the directory that both its nodes and this test see (the Slurm tests set it).
+ * What every scheduler must do, tried on each of them: `fake` and `local` always, `slurm` when
+ * FETTLE_TEST_SLURM names the directory that both its nodes and this test see (the Slurm tests set
+ * it).
  */
 #include "tests/unit/check.h"
 
@@ -59,15 +60,19 @@ static struct subject *subject_new(const char *name)
 
 	t->sched = sched_find(name);
 	assert_non_null(t->sched);
-	t->virtual = (struct clock_virtual){.utc_us = INT64_C(1795958504000000), .mono_us = 1000000};
+	t->virtual = (struct clock_virtual){.utc_us = INT64_C(1795958504000000),
+					    .mono_us = 1000000};
 	t->clock = str_eq(name, "fake") ? clock_virtual_of(&t->virtual) : clock_system;
 	t->root = slurm ? xasprintf("%s/contract.%ld", shared, (long)getpid()) : scratch_new();
 	t->agent = build_path("fettle-agent");
 	t->helper = build_path("fettle-slurm");
 	t->env[0] = xstrdup("PATH=/usr/local/bin:/usr/bin:/bin");
 	t->env[1] = getenv("SLURM_CONF") ? xasprintf("SLURM_CONF=%s", getenv("SLURM_CONF")) : NULL;
-	t->config = (struct sched_config){.blocks_root = t->root, .agent = t->agent, .helper = t->helper,
-					  .clock = &t->clock, .seed = 7};
+	t->config = (struct sched_config){.blocks_root = t->root,
+					  .agent = t->agent,
+					  .helper = t->helper,
+					  .clock = &t->clock,
+					  .seed = 7};
 	assert_int_equal(fs_mkdirs(t->root, 0700, NULL), 0);
 	open_run(t);
 	return t;
@@ -91,11 +96,13 @@ static char *make_block(struct subject *t, const char *command, char token[64])
 	_cleanup_free_ char *path = fs_join(dir, "block.json"), *text = NULL;
 
 	snprintf(token, 64, "fettle:c0ffee%02x:a%d", (unsigned)getpid() & 0xff, t->serial);
-	text = xasprintf("{\"format\":\"fettle.block/1\",\"token\":\"%s\",\"block\":%d,\"attempt\":1,"
-			 "\"limits\":{\"grace_s\":1},\"workdir\":\"/tmp\",\"env\":{\"PATH\":\"/usr/bin:/bin\"},"
-			 "\"arms\":[{\"arm\":1,\"argv\":[\"sh\",\"-c\",\"%s\"]}],"
-			 "\"slots\":[{\"slot\":0,\"arm\":1},{\"slot\":1,\"arm\":1}]}",
-			 token, t->serial, command);
+	text = xasprintf(
+		"{\"format\":\"fettle.block/1\",\"token\":\"%s\",\"block\":%d,\"attempt\":1,"
+		"\"limits\":{\"grace_s\":1},\"workdir\":\"/tmp\",\"env\":{\"PATH\":\"/usr/bin:/"
+		"bin\"},"
+		"\"arms\":[{\"arm\":1,\"argv\":[\"sh\",\"-c\",\"%s\"]}],"
+		"\"slots\":[{\"slot\":0,\"arm\":1},{\"slot\":1,\"arm\":1}]}",
+		token, t->serial, command);
 	assert_int_equal(fs_mkdirs(dir, 0700, NULL), 0);
 	assert_int_equal(fs_write_atomic(path, text, strlen(text), 0600, NULL), 0);
 	return dir;
@@ -105,9 +112,16 @@ static int submit(struct subject *t, const char *dir, const char *token, char id
 {
 	const char *dirs[] = {dir};
 	_cleanup_free_ char *output = fs_join(dir, "agent.out");
-	const struct sched_job job = {.token = token, .block_dirs = dirs, .n_block_dirs = 1, .workdir = "/tmp",
-				      .env = t->env, .output = output, .nodes = 1, .tasks_per_node = 1,
-				      .cpus_per_task = 1, .time_limit_s = 300};
+	const struct sched_job job = {.token = token,
+				      .block_dirs = dirs,
+				      .n_block_dirs = 1,
+				      .workdir = "/tmp",
+				      .env = t->env,
+				      .output = output,
+				      .nodes = 1,
+				      .tasks_per_node = 1,
+				      .cpus_per_task = 1,
+				      .time_limit_s = 300};
 
 	return t->sched->submit(t->run, &job, id, e);
 }
@@ -236,8 +250,15 @@ static void a_possible_job_will_run_and_an_impossible_one_not(struct subject *t)
 	_cleanup_free_ char *dir = make_block(t, "true", token);
 	const char *dirs[] = {dir};
 	_cleanup_free_ char *output = fs_join(dir, "agent.out");
-	struct sched_job job = {.token = token, .block_dirs = dirs, .n_block_dirs = 1, .workdir = "/tmp", .env = t->env,
-				.output = output, .nodes = 1, .tasks_per_node = 1, .cpus_per_task = 1,
+	struct sched_job job = {.token = token,
+				.block_dirs = dirs,
+				.n_block_dirs = 1,
+				.workdir = "/tmp",
+				.env = t->env,
+				.output = output,
+				.nodes = 1,
+				.tasks_per_node = 1,
+				.cpus_per_task = 1,
 				.time_limit_s = 60};
 	int64_t start_us = -1;
 	struct err e = {0};
@@ -259,7 +280,8 @@ static void a_descriptor_ends_the_wait(struct subject *t)
 	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
 	assert_ok(submit(t, dir, token, id, &e));
 	assert_int_equal(write(fd[1], "x", 1), 1);
-	assert_ok(t->sched->wait(t->run, INT64_C(3600000000), fd[0], &e)); /* an hour, were it not for fd */
+	assert_ok(t->sched->wait(t->run, INT64_C(3600000000), fd[0],
+				 &e)); /* an hour, were it not for fd */
 	assert_int_not_equal(poll_one(t, id).state, JOB_ENDED);
 	assert_ok(t->sched->cancel(t->run, id, &e));
 	await(t, id, JOB_ENDED);
@@ -310,11 +332,11 @@ static void on_each(rule_f rule)
 	}
 }
 
-#define RULE(name)                                  \
-	static void test_##name(void **state)       \
-	{                                           \
-		(void)state;                        \
-		on_each(name);                      \
+#define RULE(name)                            \
+	static void test_##name(void **state) \
+	{                                     \
+		(void)state;                  \
+		on_each(name);                \
 	}
 RULE(an_unknown_token_is_proved_absent)
 RULE(a_job_runs_and_leaves_its_records)
