@@ -325,6 +325,7 @@ check-sh:
 check-man:
 	@for f in $(MAN_FILES); do mandoc -T lint -W warning $$f || exit 1; done
 format: ## let clang-format-14 lay out every C source
+	@sh tests/lint/hoist.sh $(C_FILES)
 	@clang-format-14 -i $(C_FILES)
 
 clean: ## remove every build product
