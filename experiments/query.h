@@ -226,7 +226,7 @@ struct fix_row {
 	int64_t id, campaign, config, stage;
 	double est, lo, hi;
 	int n;
-	char *state;            /* "validated", "accepted, pending convergence", "nothing to fix" */
+	char *state;            /* "validated", "accepted, pending convergence", "gain not seen again", "not measured" */
 	char *fingerprint;      /* JSON of the environment it holds for */
 	double soak_drift;      /* relative; NaN: no soak */
 	int64_t at_us;

@@ -310,7 +310,7 @@ CREATE TABLE fix(
 	config INTEGER REFERENCES config(id) CHECK (typeof(config) IN ('integer', 'null')),
 	stage INTEGER REFERENCES stage(id) CHECK (typeof(stage) IN ('integer', 'null')),
 	state TEXT NOT NULL CHECK (state IN
-		('validated', 'accepted, pending convergence', 'nothing to fix')),
+		('validated', 'accepted, pending convergence', 'gain not seen again', 'not measured')),
 	est REAL CHECK (typeof(est) IN ('real', 'null')),
 	lo REAL CHECK (typeof(lo) IN ('real', 'null')),
 	hi REAL CHECK (typeof(hi) IN ('real', 'null')),

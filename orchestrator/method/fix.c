@@ -86,9 +86,9 @@ static bool pending(const struct campaign *c)
 static const char *fix_state(const struct campaign *c, const struct stats_mean_ci *ci)
 {
 	if (ci->n == 0)
-		return "not confirmed by the final stage";
+		return "not measured";
 	if (!(ci->lo > 0))
-		return "gain not seen again in the final stage";
+		return "gain not seen again";
 	return pending(c) ? "accepted, pending convergence" : "validated";
 }
 

@@ -21,10 +21,10 @@ return {
 
 	knobs = {
 		num_workers = { 1 },
-		omp_num_threads = { 2 },
+		OMP_NUM_THREADS = { 2 },
 		"jemalloc",
 		"pin_memory",
-		"cuda_alloc_expandable_segments",
+		"expandable_segments",
 	},
 
 	scheduler = "local",
