@@ -6,7 +6,7 @@
 #include "probes/num.h"
 
 struct bar {
-	struct span desc;    /* before the percentage, without its colon; may be empty */
+	struct span desc; /* before the percentage, without its colon; may be empty */
 	int64_t n, total;
 	double elapsed_s;    /* -1 unknown */
 	double step_s;       /* smoothed time of one "it"; -1 unknown, or the unit is another one */

@@ -12,14 +12,14 @@
 
 struct emit {
 	struct probe_sink sink;
-	char *file;          /* NULL if none was given */
-	int64_t values;      /* finite ones */
-	int64_t missing;     /* values that are missing for a reason */
+	char *file;      /* NULL if none was given */
+	int64_t values;  /* finite ones */
+	int64_t missing; /* values that are missing for a reason */
 	int64_t facts;
-	int64_t bad;         /* lines that are of this kind but broken */
-	int64_t bad_line;    /* the first of them */
+	int64_t bad;      /* lines that are of this kind but broken */
+	int64_t bad_line; /* the first of them */
 	char bad_why[160];
-	int rank;            /* of the current line; a probe that reads it from the text sets it */
+	int rank; /* of the current line; a probe that reads it from the text sets it */
 	char raw[PROBE_RAW_MAX + 1];
 	const struct input_line *raw_of; /* the line that `raw` was made of; reset for each line */
 };
@@ -41,7 +41,8 @@ struct emit_tag {
 /* A value of the current line; nan and inf become missing ones. */
 void emit_value(struct emit *o, const char *metric, double value, const struct emit_tag *tag);
 void emit_missing(struct emit *o, const char *metric, const char *why, const struct emit_tag *tag);
-/* A number or a word that stands for none, times `scale`. False (nothing emitted) if t is neither. */
+/* A number or a word that stands for none, times `scale`. False (nothing emitted) if t is neither.
+ */
 bool emit_token(struct emit *o, const char *metric, struct span t, double scale,
 		const struct emit_tag *tag);
 void emit_fact(struct emit *o, const char *key, struct span text);

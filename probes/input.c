@@ -11,12 +11,12 @@ struct input {
 	void *ctx;
 	char *text; /* the logical line so far, INPUT_LINE_MAX + 1 bytes at most */
 	size_t len, cap;
-	int64_t line;      /* physical lines begun */
-	bool in_line;      /* something of the current physical line was seen */
-	bool had_cr;       /* a CR was seen and it is not yet known what follows */
+	int64_t line; /* physical lines begun */
+	bool in_line; /* something of the current physical line was seen */
+	bool had_cr;  /* a CR was seen and it is not yet known what follows */
 	bool cut;
 	bool bom_done;
-	bool open_end;     /* finish() met a line without LF */
+	bool open_end; /* finish() met a line without LF */
 };
 
 struct input *input_new(input_f f, void *ctx)
@@ -51,7 +51,8 @@ struct span input_span(const struct input_line *l)
 	return (struct span){l->text, l->len};
 }
 
-/* Bytes of a valid UTF-8 sequence at s, 0 if it is none (RFC 3629: no overlong form, no surrogate). */
+/* Bytes of a valid UTF-8 sequence at s, 0 if it is none (RFC 3629: no overlong form, no surrogate).
+ */
 static size_t utf8_len(const unsigned char *s, size_t n)
 {
 	size_t k = s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;

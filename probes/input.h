@@ -8,8 +8,8 @@
  * - a CR starts a new logical line of the same physical one. All but the last of them are
  *   `redrawn`: the states of a progress bar. Text behind a bar stays in its logical line, because a
  *   bar writes no line end: readers search their record anywhere in the line;
- * - prefixes of launchers (srun -l, mpirun --tag-output, torchrun, pdsh, Ray, compose) are taken off,
- *   nested or not, and kept as rank and host;
+ * - prefixes of launchers (srun -l, mpirun --tag-output, torchrun, pdsh, Ray, compose) are taken
+ * off, nested or not, and kept as rank and host;
  * - the last line is `complete` only if a line end followed it.
  */
 #ifndef FETTLE_PROBES_INPUT_H
@@ -44,10 +44,12 @@ typedef void (*input_f)(void *ctx, const struct input_line *l);
 struct input;
 struct input *input_new(input_f f, void *ctx);
 void input_feed(struct input *in, const char *bytes, size_t n);
-void input_finish(struct input *in); /* delivers a last line without LF; nothing may be fed after it */
-void input_free(struct input *in);   /* NULL is fine */
-int64_t input_lines(const struct input *in);   /* physical lines so far */
-bool input_ended_whole(const struct input *in); /* after finish: the text was empty or ended with LF */
+void input_finish(
+	struct input *in); /* delivers a last line without LF; nothing may be fed after it */
+void input_free(struct input *in);           /* NULL is fine */
+int64_t input_lines(const struct input *in); /* physical lines so far */
+bool input_ended_whole(
+	const struct input *in); /* after finish: the text was empty or ended with LF */
 
 struct span input_span(const struct input_line *l); /* all of its text */
 

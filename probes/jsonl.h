@@ -12,7 +12,7 @@
 enum jsonl_kind { JSONL_STRING, JSONL_WORD, JSONL_NESTED };
 
 struct jsonl_member {
-	struct span key;   /* between its quotes, escapes untouched */
+	struct span key; /* between its quotes, escapes untouched */
 	enum jsonl_kind kind;
 	struct span value; /* a string without its quotes, or the word (number, true, null, NaN) */
 };
@@ -22,7 +22,8 @@ struct jsonl {
 	bool begun, ended;
 };
 
-/* The next member of the object that fills `j->rest`: 1, 0 at its end, -1 when it is no JSON object. */
+/* The next member of the object that fills `j->rest`: 1, 0 at its end, -1 when it is no JSON
+ * object. */
 int jsonl_next(struct jsonl *j, struct jsonl_member *m);
 
 /* The text holds one whole object and nothing else but blanks. */

@@ -8,10 +8,10 @@
 #include "orchestrator/base/mem.h"
 
 enum {
-	DEPTH_MAX = 32,           /* the deepest format has 6 */
-	PATH_MAX_BYTES = 512,     /* longer keys are cut: no key of a format is */
-	TEXT_MAX_BYTES = 4096,    /* of one scalar; what is longer is cut */
-	SILENT_MAX = 8 << 20,     /* bytes without a token: a string that no tool writes */
+	DEPTH_MAX = 32,        /* the deepest format has 6 */
+	PATH_MAX_BYTES = 512,  /* longer keys are cut: no key of a format is */
+	TEXT_MAX_BYTES = 4096, /* of one scalar; what is longer is cut */
+	SILENT_MAX = 8 << 20,  /* bytes without a token: a string that no tool writes */
 };
 
 struct jsonstream {
@@ -24,8 +24,8 @@ struct jsonstream {
 	char text[PATH_MAX_BYTES + TEXT_MAX_BYTES + 3];
 	struct input_line last; /* the last scalar; it lives until the next one */
 	const char *chunk;
-	size_t counted;   /* bytes of the chunk whose line ends are in `line` */
-	size_t silent;    /* bytes since the last token */
+	size_t counted; /* bytes of the chunk whose line ends are in `line` */
+	size_t silent;  /* bytes since the last token */
 	int64_t line;
 	bool bom_done, any, bad;
 	char bom[3];

@@ -8,7 +8,8 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/str.h"
 
-/* Longer digit strings than this are not numbers of any tool (a double has 17 significant digits). */
+/* Longer digit strings than this are not numbers of any tool (a double has 17 significant digits).
+ */
 enum { NUM_TEXT_MAX = 64, METRIC_NAME_MAX = 63 };
 
 struct span span_of(const char *s)

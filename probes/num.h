@@ -23,16 +23,17 @@ bool span_eq(struct span t, const char *word); /* the same bytes */
 bool span_has(struct span t, const char *word);
 /* What follows the first `key` in t up to its end; s is NULL when key is not there. */
 struct span span_after(struct span t, const char *key);
-/* The bytes of t before its first byte out of `stop`; t moves behind that byte. False at its end. */
+/* The bytes of t before its first byte out of `stop`; t moves behind that byte. False at its end.
+ */
 bool span_next(struct span *t, const char *stop, struct span *field);
 /* The next word between blanks; false when there is none. */
 bool span_word(struct span *t, struct span *word);
 
 enum num_kind {
-	NUM_NONE,   /* no number starts here */
+	NUM_NONE, /* no number starts here */
 	NUM_FINITE,
 	NUM_NAN,
-	NUM_INF,    /* inf, or too large for a double */
+	NUM_INF, /* inf, or too large for a double */
 };
 
 /* The number that t starts with: [+-]digits[.digits][e[+-]digits], nan, inf. `used` (may be NULL)

@@ -104,8 +104,7 @@ static size_t torch_tag(struct span t, struct input_origin *o)
 /* A host name that is one beyond doubt: a known stem and a number ("epoch-1: " is data). */
 static bool is_host_name(struct span t, size_t n)
 {
-	static const char *const stems[] = {"worker", "node", "vm",  "host",
-					    "gpu",    "ip",   "compute"};
+	static const char *const stems[] = {"worker", "node", "vm", "host", "gpu", "ip", "compute"};
 
 	for (size_t i = 0; i < ARRAY_LEN(stems); i++) {
 		size_t k = strlen(stems[i]);

@@ -8,8 +8,8 @@
 #include "orchestrator/base/mem.h"
 
 enum {
-	SNIFF_SURE = 50,          /* a lower score is a guess, and a guess would give wrong numbers */
-	READ_CHUNK = 128 * 1024,  /* what zlib hands over at once; larger was not faster */
+	SNIFF_SURE = 50, /* a lower score is a guess, and a guess would give wrong numbers */
+	READ_CHUNK = 128 * 1024, /* what zlib hands over at once; larger was not faster */
 };
 
 const char *probe_status_name(enum probe_status s)

@@ -27,23 +27,24 @@ const char *probe_status_name(enum probe_status s); /* "ok", "partial", "failed"
 
 /* One measured value. Everything is borrowed for the length of the call. */
 struct probe_value {
-	const char *metric;   /* a name of experiments/metrics.def, or one declared by the recipe */
-	double value;         /* finite; meaningless when `missing` is set */
-	const char *missing;  /* NULL, or why there is no value: "N/A", "nan", "not supported", "reset" */
-	int64_t step;         /* training step or iteration that it belongs to, -1 if none */
-	int64_t t_us;         /* UTC time that the text itself gives, -1 if none */
-	int rank;             /* rank that printed it, -1 if unknown */
+	const char *metric;  /* a name of experiments/metrics.def, or one declared by the recipe */
+	double value;        /* finite; meaningless when `missing` is set */
+	const char *missing; /* NULL, or why there is no value: "N/A", "nan", "not supported",
+				"reset" */
+	int64_t step;        /* training step or iteration that it belongs to, -1 if none */
+	int64_t t_us;        /* UTC time that the text itself gives, -1 if none */
+	int rank;            /* rank that printed it, -1 if unknown */
 	const struct kv *labels; /* e.g. device=nvme0n1, size_bytes=1048576, in_place=0 */
 	size_t n_labels;
-	const char *file;     /* as given in the context */
-	int64_t line;         /* 1-based line of the raw text */
-	const char *raw;      /* the text that it came from, at most PROBE_RAW_MAX bytes */
+	const char *file; /* as given in the context */
+	int64_t line;     /* 1-based line of the raw text */
+	const char *raw;  /* the text that it came from, at most PROBE_RAW_MAX bytes */
 };
 enum { PROBE_RAW_MAX = 200 };
 
 /* One textual fact (version, acknowledged environment variable, warning, transport). */
 struct probe_fact {
-	const char *key;      /* "nccl.version", "nccl.env.NCCL_BUFFSIZE", "nccl.warn", "torch.oom" */
+	const char *key; /* "nccl.version", "nccl.env.NCCL_BUFFSIZE", "nccl.warn", "torch.oom" */
 	const char *text;
 	int rank;
 	const char *file;
@@ -59,35 +60,37 @@ struct probe_sink {
 
 /* What a probe may want to know. Zero-initialised members mean "not given". */
 struct probe_context {
-	const char *file;     /* name for provenance; may be NULL */
-	const char *pattern;  /* probe `pattern` only: PCRE2 with named groups */
-	const char *metric;   /* probe `pattern` only: metric that the group <value> feeds */
-	int64_t clock_us;     /* 0, or UTC time of the text's first byte, for texts without dates */
+	const char *file;    /* name for provenance; may be NULL */
+	const char *pattern; /* probe `pattern` only: PCRE2 with named groups */
+	const char *metric;  /* probe `pattern` only: metric that the group <value> feeds */
+	int64_t clock_us;    /* 0, or UTC time of the text's first byte, for texts without dates */
 };
 
 struct probe_run; /* state of one text, private to its probe */
 
 struct probe {
-	const char *name;     /* "train_log", "nccl_tests", ... */
-	const char *summary;  /* one line for `fettle probe --list` */
-	const char *example;  /* the command whose output it reads; NULL if none */
-	/* Score how much the first bytes of a text look like this probe's: 0 (not at all) .. 100 (certain). May be NULL. */
+	const char *name;    /* "train_log", "nccl_tests", ... */
+	const char *summary; /* one line for `fettle probe --list` */
+	const char *example; /* the command whose output it reads; NULL if none */
+	/* Score how much the first bytes of a text look like this probe's: 0 (not at all) .. 100
+	 * (certain). May be NULL. */
 	int (*sniff)(const char *head, size_t n);
-	int (*open)(const struct probe_context *c, const struct probe_sink *sink, struct probe_run **out,
-		    struct err *e);
+	int (*open)(const struct probe_context *c, const struct probe_sink *sink,
+		    struct probe_run **out, struct err *e);
 	int (*feed)(struct probe_run *r, const char *bytes, size_t n, struct err *e);
-	/* Ends the text and frees r (also after a failed feed). `detail` (may be NULL) gets a sentence on a status that is not ok. */
+	/* Ends the text and frees r (also after a failed feed). `detail` (may be NULL) gets a
+	 * sentence on a status that is not ok. */
 	enum probe_status (*finish)(struct probe_run *r, struct buf *detail);
 };
 
-extern const struct probe *const probe_table[]; /* generated; NULL-terminated, by name */
+extern const struct probe *const probe_table[];   /* generated; NULL-terminated, by name */
 const struct probe *probe_find(const char *name); /* NULL if unknown */
 /* The probe that fits the head of a text best, or NULL if none scores at least 50. */
 const struct probe *probe_sniff(const char *head, size_t n);
 
-/* Read one whole file through a probe (gzip is unpacked). A missing file is PROBE_ABSENT. *e is reset;
- * its code is not ERR_OK when the file could not be read or the context is wrong (bad pattern): then
- * the status covers what was read before that. */
+/* Read one whole file through a probe (gzip is unpacked). A missing file is PROBE_ABSENT. *e is
+ * reset; its code is not ERR_OK when the file could not be read or the context is wrong (bad
+ * pattern): then the status covers what was read before that. */
 enum probe_status probe_file(const struct probe *p, const struct probe_context *c, const char *path,
 			     const struct probe_sink *sink, struct buf *detail, struct err *e);
 

@@ -29,8 +29,7 @@ static const struct {
 	{"train_tokens_per_second", "throughput_tokens_per_s", false},
 };
 
-static const struct kv tqdm_label[] = {
-	{(char *)(uintptr_t) "source", (char *)(uintptr_t) "tqdm"}};
+static const struct kv tqdm_label[] = {{(char *)(uintptr_t) "source", (char *)(uintptr_t) "tqdm"}};
 
 struct item {
 	struct span key, value;

@@ -2,8 +2,8 @@
 /*
  * iostat -o JSON. The first report is the mean since boot and is dropped (a run with -y loses one
  * second by that); a document that SIGTERM or SIGKILL left open is read up to its last report. kB
- * and MB are 1024-based. A device whose name begins with a blank is the total of a -g group. Time is
- * local unless S_TIME_FORMAT=ISO gives its zone.
+ * and MB are 1024-based. A device whose name begins with a blank is the total of a -g group. Time
+ * is local unless S_TIME_FORMAT=ISO gives its zone.
  *
  * Labels: device. With -p partitions come too: the reader of the values chooses devices.
  */
@@ -47,7 +47,7 @@ static const char *const cpu_keys[CPU_N] = {"user", "nice", "system", "iowait", 
 struct probe_run {
 	struct jsonstream *json;
 	struct emit out;
-	int64_t reports;  /* begun in this host's list */
+	int64_t reports; /* begun in this host's list */
 	int64_t all_reports;
 	int64_t t_us;
 	/* What waits until its object ends, since members have no order. "" is not given. */
@@ -134,8 +134,8 @@ static void emit_disk(struct probe_run *r)
 
 static void emit_cpu(struct probe_run *r)
 {
-	static const char *const metrics[CPU_N] = {NULL, NULL, "cpu_system_pct", "cpu_iowait_pct",
-						   "cpu_steal_pct", "cpu_idle_pct"};
+	static const char *const metrics[CPU_N] = {
+		NULL, NULL, "cpu_system_pct", "cpu_iowait_pct", "cpu_steal_pct", "cpu_idle_pct"};
 	struct emit_tag tag = {.step = -1, .t_us = r->t_us};
 	double user, nice;
 
@@ -145,7 +145,8 @@ static void emit_cpu(struct probe_run *r)
 		if (metrics[i] && r->cpu[i][0] &&
 		    !emit_token(&r->out, metrics[i], span_of(r->cpu[i]), 1, &tag))
 			emit_bad(&r->out, "a member of avg-cpu is no number");
-	if (num_whole(span_of(r->cpu[CPU_USER]), &user) && num_whole(span_of(r->cpu[CPU_NICE]), &nice))
+	if (num_whole(span_of(r->cpu[CPU_USER]), &user) &&
+	    num_whole(span_of(r->cpu[CPU_NICE]), &nice))
 		emit_value(&r->out, "cpu_user_pct", user + nice, &tag);
 }
 

@@ -30,7 +30,8 @@ static bool record_at(struct span t, int64_t *step, struct span *behind)
 	struct span f;
 
 	t = (struct span){t.s + strlen("iteration"), t.n - strlen("iteration")};
-	if (!t.n || t.s[0] != ' ' || !span_next(&t, "/", &f) || !num_whole_i64(f, step) || *step < 0)
+	if (!t.n || t.s[0] != ' ' || !span_next(&t, "/", &f) || !num_whole_i64(f, step) ||
+	    *step < 0)
 		return false;
 	if (!span_next(&t, "|", &f) || !t.s)
 		return false;
@@ -45,7 +46,8 @@ static int find_records(struct span t, int64_t *step, struct span *fields, const
 	int n = 0;
 
 	while ((rest = span_after(rest, "iteration")).s) {
-		struct span at = {rest.s - strlen("iteration"), rest.n + strlen("iteration")}, behind;
+		struct span at = {rest.s - strlen("iteration"), rest.n + strlen("iteration")},
+			    behind;
 		int64_t s;
 
 		if (!record_at(at, &s, &behind))

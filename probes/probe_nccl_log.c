@@ -5,11 +5,12 @@
  *   [<time> ]host:pid:tid [dev] NCCL INFO <message>
  *   [<time> ]host:pid:tid [dev] file:line [(func)] NCCL WARN <message>
  *
- * Facts: nccl.version, nccl.env.NAME (a variable that the library read and took: "set by environment
- * to V"), nccl.env_refused.NAME (a value that it did not take), nccl.network, nccl.nvls, nccl.tuner,
- * nccl.algo ("AllReduce 268435456 RING SIMPLE", each once), nccl.warn. A variable that no line names
- * did not reach the library, or does not exist. The rank of a nccl.env fact is that of its process
- * in its largest communicator (known only at the end, so these facts come last).
+ * Facts: nccl.version, nccl.env.NAME (a variable that the library read and took: "set by
+ * environment to V"), nccl.env_refused.NAME (a value that it did not take), nccl.network,
+ * nccl.nvls, nccl.tuner, nccl.algo ("AllReduce 268435456 RING SIMPLE", each once), nccl.warn. A
+ * variable that no line names did not reach the library, or does not exist. The rank of a nccl.env
+ * fact is that of its process in its largest communicator (known only at the end, so these facts
+ * come last).
  *
  * Values, at the end: nccl_transport_channels (label transport: "NET/IB", "P2P/IPC", "SHM", ...),
  * nccl_gdr_channels, nccl_gdr, nccl_nranks, nccl_nnodes; and as they come nccl_coll_channels,
@@ -25,12 +26,12 @@
 #include "probes/probe.h"
 
 enum {
-	PROCS_MAX = 16384,     /* processes of the largest job that we expect to read in one file */
-	ENV_PER_PROC_MAX = 128,/* NCCL has some 200 variables */
+	PROCS_MAX = 16384, /* processes of the largest job that we expect to read in one file */
+	ENV_PER_PROC_MAX = 128, /* NCCL has some 200 variables */
 	TRANSPORTS_MAX = 64,
-	ALGOS_MAX = 1024,      /* (function, size, algorithm) of one job */
-	WARNS_MAX = 1000,      /* a broken network repeats itself; the first ones say what is wrong */
-	ORIGIN_MAX = 128,      /* "host:pid" */
+	ALGOS_MAX = 1024, /* (function, size, algorithm) of one job */
+	WARNS_MAX = 1000, /* a broken network repeats itself; the first ones say what is wrong */
+	ORIGIN_MAX = 128, /* "host:pid" */
 	NAME_MAX_BYTES = 96,
 };
 
@@ -117,7 +118,8 @@ static struct proc *proc_of(struct probe_run *r, const struct message *m)
 	r->procs = xgrow(r->procs, r->n_procs, &r->cap_procs, sizeof(*r->procs));
 	r->last = r->n_procs++;
 	p = &r->procs[r->last];
-	*p = (struct proc){.origin = xstrndup(m->origin.s, m->origin.n), .prefix_rank = r->out.rank,
+	*p = (struct proc){.origin = xstrndup(m->origin.s, m->origin.n),
+			   .prefix_rank = r->out.rank,
 			   .rank = -1};
 	return p;
 }
@@ -170,7 +172,8 @@ static bool is_variable(struct span t)
 	return true;
 }
 
-/* "NCCL_X set by environment to V[.]", "NCCL_IB_HCA set to V", "Invalid value S for NCCL_X, ...". */
+/* "NCCL_X set by environment to V[.]", "NCCL_IB_HCA set to V", "Invalid value S for NCCL_X, ...".
+ */
 static bool env_line(struct probe_run *r, const struct message *m)
 {
 	static const char *const ways[] = {" set by environment to ", " set to "};
@@ -235,7 +238,8 @@ static bool channel_line(struct probe_run *r, const struct message *m)
 {
 	struct span via, end, t = m->text;
 
-	if (!str_starts(t.s, "Channel ") && !str_starts(t.s, "Ring ") && !str_starts(t.s, "CollNet "))
+	if (!str_starts(t.s, "Channel ") && !str_starts(t.s, "Ring ") &&
+	    !str_starts(t.s, "CollNet "))
 		return false;
 	via = span_after(t, " via ");
 	if (!via.s)
@@ -296,8 +300,8 @@ static bool init_line(struct probe_run *r, const struct message *m)
 	if (span_has(t, " nNodes ") && number_after(t, " nNodes ", &total) && total < 1e7 &&
 	    (int64_t)total > r->nnodes)
 		r->nnodes = (int64_t)total;
-	if (!number_after(t, " rank ", &rank) || !number_after(t, " nranks ", &nranks) || rank < 0 ||
-	    rank > 1e7 || nranks < 1 || nranks > 1e7)
+	if (!number_after(t, " rank ", &rank) || !number_after(t, " nranks ", &nranks) ||
+	    rank < 0 || rank > 1e7 || nranks < 1 || nranks > 1e7)
 		return false;
 	if (p && (int64_t)nranks > p->nranks) {
 		p->nranks = (int64_t)nranks;
@@ -327,8 +331,8 @@ static struct span algo_name(struct span t, const char *const *names, size_t n)
 /* "AllReduce: 268435456 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..15}" */
 static bool tuning_line(struct probe_run *r, const struct message *m)
 {
-	static const char *const algos[] = {"TREE", "RING",     "COLLNET_DIRECT", "COLLNET_CHAIN",
-					    "NVLS", "NVLSTREE", "PAT"};
+	static const char *const algos[] = {
+		"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLSTREE", "PAT"};
 	static const char *const protos[] = {"LL", "LL128", "SIMPLE"};
 	struct span t = m->text, func = {"", 0}, size = t, bytes, algo, proto, rest;
 	_cleanup_free_ char *text = NULL;
@@ -450,12 +454,13 @@ static int nccl_feed(struct probe_run *r, const char *bytes, size_t n, struct er
 
 static void emit_env(struct probe_run *r, const struct proc *p)
 {
-	struct input_line l = {.text = "", .complete = true, .rank = -1, .local_rank = -1, .host = ""};
+	struct input_line l = {
+		.text = "", .complete = true, .rank = -1, .local_rank = -1, .host = ""};
 
 	for (size_t i = 0; i < p->n_env; i++) {
 		const struct env *v = &p->env[i];
-		_cleanup_free_ char *key =
-			xasprintf("nccl.env%s.%s", v->refused ? "_refused" : "", v->name);
+		_cleanup_free_ char *key = xasprintf("nccl.env%s.%s", v->refused ? "_refused" : "",
+						     v->name);
 
 		l.line = v->line;
 		l.rank = p->rank >= 0 ? p->rank : p->prefix_rank;
@@ -479,7 +484,8 @@ static void emit_totals(struct probe_run *r)
 		emit_label(&ls, "transport", span_of(r->transports[i].name));
 		tag.labels = ls.v;
 		tag.n_labels = ls.n;
-		emit_value(&r->out, "nccl_transport_channels", (double)r->transports[i].channels, &tag);
+		emit_value(&r->out, "nccl_transport_channels", (double)r->transports[i].channels,
+			   &tag);
 	}
 	if (r->net_channels)
 		emit_value(&r->out, "nccl_gdr_channels", (double)r->gdr_channels, NULL);
@@ -549,7 +555,8 @@ static int nccl_sniff(const char *head, size_t n)
 
 const struct probe probe_nccl_log = {
 	.name = "nccl_log",
-	.summary = "NCCL_DEBUG=INFO: version, variables taken and refused, transports, algorithms, warnings",
+	.summary = "NCCL_DEBUG=INFO: version, variables taken and refused, transports, algorithms, "
+		   "warnings",
 	.example = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING torchrun train.py",
 	.sniff = nccl_sniff,
 	.open = nccl_open,

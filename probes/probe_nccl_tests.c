@@ -2,10 +2,9 @@
 /*
  * The table of nccl-tests (v2.0 to v2.19) and of its descendants (RCCL, AWS, bare copies):
  *
- *   #       size         count      type   redop    root     time   algbw   busbw  #wrong     time ...
- *     8589934592    2147483648     float     sum      -1  45110.4  190.42  357.04       0  45093.7 ...
- *   # Out of bounds values : 0 OK
- *   # Avg bus bandwidth    : 194.654
+ *   #       size         count      type   redop    root     time   algbw   busbw  #wrong     time
+ * ... 8589934592    2147483648     float     sum      -1  45110.4  190.42  357.04       0  45093.7
+ * ... # Out of bounds values : 0 OK # Avg bus bandwidth    : 194.654
  *
  * Columns come and go by version and option, so they are read by the header's names; a row with
  * blank cells is put under the header by where its words end. A text can hold several tables (label
@@ -72,14 +71,14 @@ struct probe_run {
 	struct input *in;
 	struct emit out;
 	struct header header;
-	struct coll coll;    /* what the rows have in common */
+	struct coll coll; /* what the rows have in common */
 	struct coll_mean mean;
 	struct strv hosts;
-	int64_t ranks;       /* rank lines of the table to come */
+	int64_t ranks; /* rank lines of the table to come */
 	int64_t rows, footers;
-	char failure[200];   /* what the tool says went wrong, "" if nothing */
+	char failure[200]; /* what the tool says went wrong, "" if nothing */
 	int64_t failure_line;
-	bool failed_softly;  /* the launcher complains: no failure if a footer follows */
+	bool failed_softly; /* the launcher complains: no failure if a footer follows */
 };
 
 static size_t split(struct span t, struct word *out, size_t max)
@@ -146,7 +145,8 @@ static void assume_header(struct probe_run *r)
 	header_line(r, span_of(modern));
 }
 
-/* Words under columns, first by number, else each under the nearest end of a name that is still free. */
+/* Words under columns, first by number, else each under the nearest end of a name that is still
+ * free. */
 static bool assign(const struct header *h, struct word *w, size_t n, struct span *cells)
 {
 	size_t c = 0;
@@ -164,7 +164,8 @@ static bool assign(const struct header *h, struct word *w, size_t n, struct span
 		size_t best = c, last = h->n - (n - i);
 
 		for (size_t k = c; k <= last; k++) {
-			size_t d = w[i].end > h->end[k] ? w[i].end - h->end[k] : h->end[k] - w[i].end;
+			size_t d = w[i].end > h->end[k] ? w[i].end - h->end[k]
+							: h->end[k] - w[i].end;
 			size_t b = w[i].end > h->end[best] ? w[i].end - h->end[best]
 							   : h->end[best] - w[i].end;
 			if (d < b)
@@ -352,8 +353,8 @@ static bool about_line(struct probe_run *r, struct span t)
 
 static bool error_line(struct probe_run *r, const struct input_line *l)
 {
-	static const char *const hard[] = {"Test NCCL failure",  "Test CUDA failure",
-					   ": Test failure ",    "Test timeout (",
+	static const char *const hard[] = {"Test NCCL failure", "Test CUDA failure",
+					   ": Test failure ", "Test timeout (",
 					   "Invalid number of GPUs:"};
 	static const char *const soft[] = {"srun: error:", "slurmstepd: error:", "mpirun noticed",
 					   "MPI_ABORT was invoked", "error while loading shared"};

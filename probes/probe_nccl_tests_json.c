@@ -17,14 +17,10 @@ enum { CELL_MAX = 32 };
 static const struct {
 	const char *key, *metric;
 } cell_of[] = {
-	{"time", "coll_time_us"},
-	{"cpu_time", "coll_time_us"},
-	{"alg_bw", "coll_algbw_gb_per_s"},
-	{"bus_bw", "coll_busbw_gb_per_s"},
-	{"nwrong", "coll_wrong"},
-	{"min_us", "coll_time_min_us"},
-	{"max_us", "coll_time_max_us"},
-	{"p99_us", "coll_time_p99_us"},
+	{"time", "coll_time_us"},          {"cpu_time", "coll_time_us"},
+	{"alg_bw", "coll_algbw_gb_per_s"}, {"bus_bw", "coll_busbw_gb_per_s"},
+	{"nwrong", "coll_wrong"},          {"min_us", "coll_time_min_us"},
+	{"max_us", "coll_time_max_us"},    {"p99_us", "coll_time_p99_us"},
 	{"cv_pct", "coll_time_cv_pct"},
 };
 
@@ -32,8 +28,8 @@ struct probe_run {
 	struct jsonstream *json;
 	struct emit out;
 	struct coll coll;
-	/* Cells of the row that is being read, [placement][cell]; "" is not given. They wait because
-	 * members of an object have no order: the size may come last. */
+	/* Cells of the row that is being read, [placement][cell]; "" is not given. They wait
+	 * because members of an object have no order: the size may come last. */
 	char cell[2][ARRAY_LEN(cell_of)][CELL_MAX];
 	struct coll_mean mean;
 	int64_t ranks, rows;
@@ -122,7 +118,8 @@ static void on_leaf(void *ctx, const char *path, enum jsonstream_kind kind, stru
 	else if (str_eq(path, "average_bus_bandwidth.bandwidth"))
 		take_average(r, text);
 	else if ((str_eq(path, "out_of_bounds.okay") ||
-		  str_eq(path, "average_bus_bandwidth.okay")) && span_eq(text, "false"))
+		  str_eq(path, "average_bus_bandwidth.okay")) &&
+		 span_eq(text, "false"))
 		str_copy(r->failure, sizeof(r->failure), line->text);
 	else if (str_eq(path, "errors[]") && span_trim(text).n)
 		str_copy(r->failure, sizeof(r->failure), line->text);

@@ -248,8 +248,9 @@ static void row_line(struct probe_run *r, const struct input_line *l)
 	if (n == r->n && (!r->timed || when_parse(cell[0]) >= 0))
 		emit_row(r, l, cell);
 	else if (r->timed && when_parse(cell[0]) >= 0)
-		emit_bad(&r->out, l->complete ? "a row with another number of columns than the header"
-					      : "a row that is cut");
+		emit_bad(&r->out, l->complete
+					  ? "a row with another number of columns than the header"
+					  : "a row that is cut");
 	free(cell);
 }
 
@@ -316,13 +317,16 @@ static int smi_sniff(const char *head, size_t n)
 	if (!span_next(&t, "\n", &line) || !is_header(line))
 		return 0;
 	return span_has(line, "utilization.gpu") || span_has(line, "memory.used") ||
-	       span_has(line, "power.draw") ? 95 : 55;
+			       span_has(line, "power.draw")
+		       ? 95
+		       : 55;
 }
 
 const struct probe probe_nvidia_smi_csv = {
 	.name = "nvidia_smi_csv",
 	.summary = "nvidia-smi --query-gpu as CSV: use, memory, power and clocks of each GPU",
-	.example = "nvidia-smi --query-gpu=timestamp,index,uuid,name,utilization.gpu,utilization.memory,"
+	.example = "nvidia-smi "
+		   "--query-gpu=timestamp,index,uuid,name,utilization.gpu,utilization.memory,"
 		   "memory.used,power.draw,temperature.gpu,clocks.sm,clocks.mem,"
 		   "clocks_event_reasons.active --format=csv,nounits -lms 1000",
 	.sniff = smi_sniff,

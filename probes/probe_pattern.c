@@ -5,9 +5,10 @@
  *   step (?<step>\d+).*loss (?<loss>\S+).*?(?<step_time_ms>[\d.]+) ms
  *
  * (?<step>) gives the step and (?<rank>) the rank; (?<value>) feeds the metric of the context; each
- * other group feeds the metric of its own name. A group that took no part in the match says nothing;
- * N/A, nan and the like are missing values; one "," or ";" at the end of a group is not part of it.
- * The pattern sees the line without launcher's prefix first, then with it, in case it is data.
+ * other group feeds the metric of its own name. A group that took no part in the match says
+ * nothing; N/A, nan and the like are missing values; one "," or ";" at the end of a group is not
+ * part of it. The pattern sees the line without launcher's prefix first, then with it, in case it
+ * is data.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -25,7 +26,8 @@ enum {
 	PATTERN_MATCH_LIMIT = 10 * 1000 * 1000,
 	PATTERN_DEPTH_LIMIT = 10 * 1000,
 	PATTERN_HEAP_KIB = 64 * 1024,
-	/* JIT code backtracks on this stack; PCRE2's own 32 KiB are too few for a line of 64 KiB. */
+	/* JIT code backtracks on this stack; PCRE2's own 32 KiB are too few for a line of 64 KiB.
+	 */
 	PATTERN_STACK_MIN = 32 * 1024,
 	PATTERN_STACK_MAX = 4 * 1024 * 1024,
 	/* So many runaway lines are a bad pattern: the rest of the text is passed over. */
@@ -80,9 +82,10 @@ static int add_group(struct probe_run *r, const struct probe_context *c, uint32_
 			       "pattern has a group <value>, but no metric is named that it feeds; "
 			       "name the group after its metric, e.g. (?<loss>...)");
 	if (!num_metric_name(span_of(metric)))
-		return err_set(e, ERR_RECIPE,
-			       "pattern feeds \"%s\", which is no name of a metric: use a-z, 0-9 and _",
-			       metric);
+		return err_set(
+			e, ERR_RECIPE,
+			"pattern feeds \"%s\", which is no name of a metric: use a-z, 0-9 and _",
+			metric);
 	if (r->n_groups == PATTERN_GROUPS_MAX)
 		return err_set(e, ERR_RECIPE, "pattern has more than %d named groups",
 			       PATTERN_GROUPS_MAX);
@@ -107,9 +110,10 @@ static int read_groups(struct probe_run *r, const struct probe_context *c, struc
 			return rc;
 	}
 	if (!r->n_groups)
-		return err_set(e, ERR_RECIPE,
-			       "pattern has no named group that feeds a metric: write e.g. "
-			       "loss (?<loss>\\S+), or (?<value>...) and the metric's name beside it");
+		return err_set(
+			e, ERR_RECIPE,
+			"pattern has no named group that feeds a metric: write e.g. "
+			"loss (?<loss>\\S+), or (?<value>...) and the metric's name beside it");
 	return 0;
 }
 
@@ -184,7 +188,8 @@ static void emit_groups(struct probe_run *r, const struct input_line *l, struct 
 
 	if (group_text(r, t, r->step, &g, &at_end) && num_whole_i64(g, &n) && n >= 0)
 		tag.step = n;
-	if (group_text(r, t, r->rank, &g, &at_end) && num_whole_i64(g, &n) && n >= 0 && n < INT32_MAX)
+	if (group_text(r, t, r->rank, &g, &at_end) && num_whole_i64(g, &n) && n >= 0 &&
+	    n < INT32_MAX)
 		r->out.rank = (int)n;
 	for (size_t i = 0; i < r->n_groups; i++) {
 		if (!group_text(r, t, r->groups[i].number, &g, &at_end))

@@ -8,24 +8,23 @@
  *   1795958504000000 hz 100                         once, at the start: sysconf(_SC_CLK_TCK)
  *   1795958504000000 ncpu 2                         once, at the start: CPUs online
  *   1795958504000123 stat 84 0 21 900 3 0 1 0 0 0   first line of /proc/stat behind "cpu", jiffies:
- *                                                   user nice system idle iowait irq softirq steal ...
- *   1795958504000123 procs 3 0                      procs_running and procs_blocked of /proc/stat
+ *                                                   user nice system idle iowait irq softirq steal
+ * ... 1795958504000123 procs 3 0                      procs_running and procs_blocked of /proc/stat
  *   1795958504000123 mem 8039140 5204000            MemTotal MemAvailable of /proc/meminfo, KiB
  *   1795958504000123 disk vda 208132 16434 ...      /proc/diskstats behind the name, as it is there
  *                                                   (11, 15 or 17 numbers); whole disks only, no
  *                                                   partition, loop, ram or zram device
  *   1795958504000123 net eth0 169409675 7186 ...    the 16 numbers of /proc/net/dev
- *   1795958504000123 tree 3 40 712 55 812340 4096 0 sums over the processes of the trial: processes,
- *                                                   threads, utime and stime in jiffies, RSS in KiB,
- *                                                   read_bytes and write_bytes of /proc/PID/io;
- *                                                   -1 for a number that cannot be read
+ *   1795958504000123 tree 3 40 712 55 812340 4096 0 sums over the processes of the trial:
+ * processes, threads, utime and stime in jiffies, RSS in KiB, read_bytes and write_bytes of
+ * /proc/PID/io; -1 for a number that cannot be read
  *
  * utc_us is read just before the source is. A name holds no blank. Sources of one round may come in
  * any order, and one may be left out of a round. Unknown sources are passed over (a newer agent).
  *
- * The probe turns counters into rates over the time between two samples of the same source and name;
- * their time is the later one. An interval in which a counter went back (reset, or a process of the
- * tree ended) or time did not move is dropped. Labels: device of a disk, iface of a network.
+ * The probe turns counters into rates over the time between two samples of the same source and
+ * name; their time is the later one. An interval in which a counter went back (reset, or a process
+ * of the tree ended) or time did not move is dropped. Labels: device of a disk, iface of a network.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +88,17 @@ static bool advance(struct series *s, int64_t t_us, const double *v, size_t n, s
 	return known;
 }
 
-enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL, CPU_N };
+enum {
+	CPU_USER,
+	CPU_NICE,
+	CPU_SYSTEM,
+	CPU_IDLE,
+	CPU_IOWAIT,
+	CPU_IRQ,
+	CPU_SOFTIRQ,
+	CPU_STEAL,
+	CPU_N
+};
 
 /* Time of guests is part of user and nice (proc(5)), so the first eight are the whole. */
 static void emit_cpu(struct emit *o, const struct interval *d, const struct emit_tag *tag)
@@ -132,7 +141,8 @@ static void emit_disk(struct emit *o, const struct interval *d, const struct emi
 		if (i != DISK_OPEN && d->d[i] < 0)
 			return;
 	emit_value(o, "disk_read_bytes_per_s", d->d[DISK_SECTORS_READ] * SECTOR_BYTES / d->s, tag);
-	emit_value(o, "disk_write_bytes_per_s", d->d[DISK_SECTORS_WRITTEN] * SECTOR_BYTES / d->s, tag);
+	emit_value(o, "disk_write_bytes_per_s", d->d[DISK_SECTORS_WRITTEN] * SECTOR_BYTES / d->s,
+		   tag);
 	emit_value(o, "disk_r_iops", d->d[DISK_READS] / d->s, tag);
 	emit_value(o, "disk_w_iops", d->d[DISK_WRITES] / d->s, tag);
 	if (d->d[DISK_READS] > 0)
@@ -155,7 +165,16 @@ static void emit_net(struct emit *o, const struct interval *d, const struct emit
 	emit_value(o, "net_drops", d->d[NET_RX_DROP] + d->d[NET_TX_DROP], tag);
 }
 
-enum { TREE_PROCS, TREE_THREADS, TREE_UTIME, TREE_STIME, TREE_RSS_KIB, TREE_READ, TREE_WRITE, TREE_N };
+enum {
+	TREE_PROCS,
+	TREE_THREADS,
+	TREE_UTIME,
+	TREE_STIME,
+	TREE_RSS_KIB,
+	TREE_READ,
+	TREE_WRITE,
+	TREE_N
+};
 
 /* A level that the tree has now; -1 says that it could not be read. */
 static void emit_level(struct emit *o, const char *metric, double v, double scale,
@@ -239,8 +258,8 @@ static bool read_sample(struct span t, struct sample *s)
 static const struct source {
 	const char *name;
 	size_t min_numbers;
-} sources[] = {{"hz", 1},       {"ncpu", 1},   {"stat", CPU_N}, {"procs", 2},
-	       {"mem", 2},      {"disk", DISK_N}, {"net", NET_N},  {"tree", TREE_N}};
+} sources[] = {{"hz", 1},  {"ncpu", 1},      {"stat", CPU_N}, {"procs", 2},
+	       {"mem", 2}, {"disk", DISK_N}, {"net", NET_N},  {"tree", TREE_N}};
 
 static const struct source *source_of(struct span name)
 {

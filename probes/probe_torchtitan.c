@@ -68,7 +68,8 @@ static bool torchtitan_line(struct train_state *st, struct emit *o, const struct
 		for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 			if (!span_eq(w, fields[i].key))
 				continue;
-			if (!span_word(&t, &w) || !train_is_whole(l, w) || !take_value(o, i, w, &tag))
+			if (!span_word(&t, &w) || !train_is_whole(l, w) ||
+			    !take_value(o, i, w, &tag))
 				emit_bad(o, "a field of a step is cut or holds no number");
 			break;
 		}

@@ -8,7 +8,8 @@
 #include "probes/jsonl.h"
 #include "probes/train.h"
 
-/* JSON among other lines: only an object with a step, since configurations are printed as JSON too. */
+/* JSON among other lines: only an object with a step, since configurations are printed as JSON too.
+ */
 static bool jsonl_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
 	struct span t = span_trim(input_span(l));
@@ -22,8 +23,13 @@ static bool jsonl_line(struct train_state *st, struct emit *o, const struct inpu
 const struct train_dialect train_jsonl = {"metrics_jsonl", jsonl_line};
 
 static const struct train_dialect *const all[] = {
-	&train_megatron, &train_deepspeed, &train_torchtitan, &train_hf_trainer,
-	&train_nanogpt,  &train_jsonl,     NULL,
+	&train_megatron,
+	&train_deepspeed,
+	&train_torchtitan,
+	&train_hf_trainer,
+	&train_nanogpt,
+	&train_jsonl,
+	NULL,
 };
 
 static int train_log_open(const struct probe_context *c, const struct probe_sink *sink,

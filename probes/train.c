@@ -81,7 +81,8 @@ enum probe_status train_finish(struct probe_run *r, struct buf *detail)
 	if (!found && r->oom_line) {
 		s = PROBE_FAILED;
 		if (detail)
-			buf_printf(detail, "out of device memory, line %lld", (long long)r->oom_line);
+			buf_printf(detail, "out of device memory, line %lld",
+				   (long long)r->oom_line);
 	} else if (!found) {
 		s = PROBE_ABSENT;
 		if (detail && !detail->len)

@@ -15,10 +15,10 @@
 
 /* What a dialect remembers from line to line; zero but for step at the start. */
 struct train_state {
-	int64_t step;   /* of the last record, -1 before it */
-	int64_t total;  /* steps of the run, 0 unknown */
+	int64_t step;             /* of the last record, -1 before it */
+	int64_t total;            /* steps of the run, 0 unknown */
 	double seq_length, batch; /* tokens a sample, samples a step; 0 unknown */
-	int block;      /* the block of lines that it is inside of, in the dialect's own numbers */
+	int block; /* the block of lines that it is inside of, in the dialect's own numbers */
 };
 
 struct train_dialect {

@@ -16,7 +16,8 @@
 #include "orchestrator/base/mem.h"
 #include "probes/probe.h"
 
-/* A text of n bytes gives at most so many findings: the densest are bare timers and JSON members. */
+/* A text of n bytes gives at most so many findings: the densest are bare timers and JSON members.
+ */
 enum { FINDINGS_PER_BYTE = 2, FINDINGS_MORE = 64 };
 
 struct fuzz_tally {
@@ -95,7 +96,8 @@ static inline bool fuzz_once(const struct probe *p, const struct probe_context *
 
 	fuzz_need(s <= PROBE_ABSENT, "status");
 	fuzz_need(s == PROBE_OK || detail.len > 0, "a status that is not ok, without a word on it");
-	fuzz_need(t->n <= n * FINDINGS_PER_BYTE + FINDINGS_MORE, "more findings than the text can hold");
+	fuzz_need(t->n <= n * FINDINGS_PER_BYTE + FINDINGS_MORE,
+		  "more findings than the text can hold");
 	t->hash ^= (uint64_t)s;
 	buf_free(&detail);
 	if (p->sniff) {
@@ -106,24 +108,25 @@ static inline bool fuzz_once(const struct probe *p, const struct probe_context *
 	return true;
 }
 
-static inline int fuzz_probe(const struct probe *p, const struct probe_context *c, const uint8_t *data,
-			     size_t n)
+static inline int fuzz_probe(const struct probe *p, const struct probe_context *c,
+			     const uint8_t *data, size_t n)
 {
 	struct fuzz_tally whole, parts;
 
 	if (n && fuzz_once(p, c, (const char *)data, n, n, &whole)) {
 		fuzz_once(p, c, (const char *)data, n, 1 + data[0] % 13u, &parts);
-		fuzz_need(whole.hash == parts.hash && whole.n == parts.n, "chunking changes the findings");
+		fuzz_need(whole.hash == parts.hash && whole.n == parts.n,
+			  "chunking changes the findings");
 	}
 	return 0;
 }
 
-#define PROBE_FUZZ(name)                                                                           \
-	extern const struct probe probe_##name;                                                    \
-	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);                              \
-	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)                               \
-	{                                                                                          \
-		return fuzz_probe(&probe_##name, NULL, data, size);                                \
+#define PROBE_FUZZ(name)                                              \
+	extern const struct probe probe_##name;                       \
+	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); \
+	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)  \
+	{                                                             \
+		return fuzz_probe(&probe_##name, NULL, data, size);   \
 	}
 
 #endif

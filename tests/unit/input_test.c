@@ -44,7 +44,9 @@ static void check(const char *text, const char *want)
 {
 	size_t n = strlen(text);
 
-	for (size_t chunk = 1; chunk <= n + 1; chunk = chunk < 8 ? chunk + 1 : n + 1 > chunk ? n + 1 : n + 2) {
+	for (size_t chunk = 1; chunk <= n + 1; chunk = chunk < 8       ? chunk + 1
+						       : n + 1 > chunk ? n + 1
+								       : n + 2) {
 		_cleanup_free_ char *got = lines_of(text, n, chunk);
 
 		assert_string_equal(got, want);
@@ -59,7 +61,9 @@ static void test_ends(void **state)
 	check("a\r\nb\r\r\n", "1 <a>\n2 <b>\n");
 	check("a\nb", "1 <a>\n2 open <b>\n");
 	check("\n\na\n", "1 <>\n2 <>\n3 <a>\n");
-	check("\xef\xbb\xbf" "a\n", "1 <a>\n");
+	check("\xef\xbb\xbf"
+	      "a\n",
+	      "1 <a>\n");
 	check("\xef\xbb\xbf", "1 open <>\n");
 }
 
@@ -79,13 +83,18 @@ static void test_dirt(void **state)
 	(void)state;
 	check("\x1b[31mstep:  1  \x1b[39m\n", "1 <step:  1  >\n");
 	check("\x1b[31;20m[rank1]:[W x\x1b[0m\n", "1 r1 <[W x>\n");
-	check("\x1b]0;title\x07" "a\x1b]8;;u\x1b\\b\x1b(Bc\n", "1 <abc>\n");
+	check("\x1b]0;title\x07"
+	      "a\x1b]8;;u\x1b\\b\x1b(Bc\n",
+	      "1 <abc>\n");
 	check("[36mstep[0;1m: 1 [15m] [12] [m\n", "1 <step: 1 [15m] [12] [m>\n");
 	check("a\x1b[3", "1 open <a>\n");
 	check("a\x1b", "1 open <a>\n");
 	check("\xff\xfe x \xe2\x96\x88 \xc0\xaf \xed\xa0\x80 \xe2\x96\n",
-	      "1 <?? x \xe2\x96\x88 ?? ??? ?" "?>\n");
-	check("a\tb\x01\x08\x7f" "c\n", "1 <a\tbc>\n");
+	      "1 <?? x \xe2\x96\x88 ?? ??? ?"
+	      "?>\n");
+	check("a\tb\x01\x08\x7f"
+	      "c\n",
+	      "1 <a\tbc>\n");
 	got = lines_of("a\0\0b\n\0", 6, 3);
 	assert_string_equal(got, "1 <ab>\n2 open <>\n");
 }
@@ -132,8 +141,8 @@ static void test_long_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ends),     cmocka_unit_test(test_redraw),
-		cmocka_unit_test(test_dirt),     cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_ends),      cmocka_unit_test(test_redraw),
+		cmocka_unit_test(test_dirt),      cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_long_line),
 	};
 

@@ -49,17 +49,28 @@ static inline void found_value(void *ctx, const struct probe_value *v)
 	assert_true(strlen(v->raw) <= PROBE_RAW_MAX);
 	for (size_t i = 0; i < v->n_labels; i++)
 		buf_printf(&b, "%s%s=%s", i ? "," : "", v->labels[i].key, v->labels[i].value);
-	*n = (struct found){.name = xstrdup(v->metric), .text = xstrdup(v->missing),
-			    .labels = buf_take(&b), .value = v->missing ? 0 : v->value,
-			    .step = v->step, .t_us = v->t_us, .line = v->line, .rank = v->rank};
+	*n = (struct found){.name = xstrdup(v->metric),
+			    .text = xstrdup(v->missing),
+			    .labels = buf_take(&b),
+			    .value = v->missing ? 0 : v->value,
+			    .step = v->step,
+			    .t_us = v->t_us,
+			    .line = v->line,
+			    .rank = v->rank};
 }
 
 static inline void found_fact(void *ctx, const struct probe_fact *v)
 {
 	struct found *n = found_add(ctx);
 
-	*n = (struct found){.name = xstrdup(v->key), .text = xstrdup(v->text), .labels = xstrdup(""),
-			    .step = -1, .t_us = -1, .line = v->line, .rank = v->rank, .is_fact = true};
+	*n = (struct found){.name = xstrdup(v->key),
+			    .text = xstrdup(v->text),
+			    .labels = xstrdup(""),
+			    .step = -1,
+			    .t_us = -1,
+			    .line = v->line,
+			    .rank = v->rank,
+			    .is_fact = true};
 }
 
 static inline void findings_free(struct findings *f)
@@ -110,11 +121,12 @@ static inline void findings_dump(const struct findings *f, struct buf *out)
 		const struct found *v = &f->v[i];
 
 		buf_printf(out, "%s %s %.17g %s step=%lld t=%lld line=%lld rank=%d [%s]\n",
-			   v->is_fact ? "fact" : "value", v->name, v->value, v->text ? v->text : "-",
-			   (long long)v->step, (long long)v->t_us, (long long)v->line, v->rank,
-			   v->labels);
+			   v->is_fact ? "fact" : "value", v->name, v->value,
+			   v->text ? v->text : "-", (long long)v->step, (long long)v->t_us,
+			   (long long)v->line, v->rank, v->labels);
 	}
-	buf_printf(out, "%s %s\n", probe_status_name(f->status), f->detail.data ? f->detail.data : "");
+	buf_printf(out, "%s %s\n", probe_status_name(f->status),
+		   f->detail.data ? f->detail.data : "");
 }
 
 /* Any chunking gives the same findings: byte by byte, and in two primes, against all at once. */

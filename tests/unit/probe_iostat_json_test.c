@@ -73,8 +73,9 @@ static void test_odd(void **state)
 	check_missing(&f, "disk_w_iops", -1, "device=b", "none");
 	assert_int_equal(f.n, 3);
 	findings_free(&f);
-	f = findings_text(&probe_iostat_json, "{\"sysstat\":{\"hosts\":[{\"statistics\":[{\"disk\":["
-					      "{\"disk_device\":\"a\",\"r/s\":1}]}]}]}}\n");
+	f = findings_text(&probe_iostat_json,
+			  "{\"sysstat\":{\"hosts\":[{\"statistics\":[{\"disk\":["
+			  "{\"disk_device\":\"a\",\"r/s\":1}]}]}]}}\n");
 	check_status(&f, PROBE_ABSENT);
 	assert_non_null(strstr(f.detail.data, "since boot"));
 	findings_free(&f);

@@ -41,11 +41,21 @@ static void test_values(void **state)
 static void test_malformed(void **state)
 {
 	static const char *const bad[] = {
-		"{\"step\":1,\"loss\":2",     "{\"step\":1,\"loss\":2}}",   "{\"step\":1 \"loss\":2}",
-		"{\"loss\":}",                "{\"loss\":2,,}",             "{loss:2}",
-		"{\"loss\":2} x",             "[1]",                        "{\"loss\":1,5}",
-		"{\"a\":[1,2}",               "{\"a\":\"x}",                "{\"a\":\"\\",
-		"{\"loss\":two}",             "{",                          "\"a\"",
+		"{\"step\":1,\"loss\":2",
+		"{\"step\":1,\"loss\":2}}",
+		"{\"step\":1 \"loss\":2}",
+		"{\"loss\":}",
+		"{\"loss\":2,,}",
+		"{loss:2}",
+		"{\"loss\":2} x",
+		"[1]",
+		"{\"loss\":1,5}",
+		"{\"a\":[1,2}",
+		"{\"a\":\"x}",
+		"{\"a\":\"\\",
+		"{\"loss\":two}",
+		"{",
+		"\"a\"",
 	};
 
 	(void)state;

@@ -39,7 +39,8 @@ static void test_modern(void **state)
 
 static void test_blank_lines(void **state)
 {
-	struct findings f = findings_fixture(&probe_nccl_log, "nccl-log-blank-lines-timestamps.txt");
+	struct findings f = findings_fixture(&probe_nccl_log,
+					     "nccl-log-blank-lines-timestamps.txt");
 
 	(void)state;
 	check_status(&f, PROBE_OK);
@@ -86,11 +87,13 @@ static void test_odd_lines(void **state)
 {
 	struct findings f = findings_text(
 		&probe_nccl_log,
-		"3: h.a-b:7:8 [0] NCCL INFO Invalid value 9999 for NCCL_NTHREADS, using default 512.\n"
+		"3: h.a-b:7:8 [0] NCCL INFO Invalid value 9999 for NCCL_NTHREADS, using default "
+		"512.\n"
 		"3: h.a-b:7:8 [0] NCCL INFO NCCL_NTHREADS set by environment to 64.\n"
 		"3: h.a-b:7:8 [0] NCCL INFO NCCL_NTHREADS set by environment to 64.\n"
 		"3: h.a-b:7:8 [0] NCCL INFO P2P Chunksize set to 524288\n"
-		"3: h.a-b:7:8 [0] NCCL INFO Channel 0 : 0[1] -> 1[2] via NET/AWS Libfabric/0(1)/GDRDMA/Shared comm 0x5 nRanks 16\n"
+		"3: h.a-b:7:8 [0] NCCL INFO Channel 0 : 0[1] -> 1[2] via NET/AWS "
+		"Libfabric/0(1)/GDRDMA/Shared comm 0x5 nRanks 16\n"
 		"3: h.a-b:7:8 [0] NCCL INFO Channel 0 : 0[1] -> 1[2] via direct shared memory\n"
 		"3: h.a-b:7:8 [0] NCCL INFO CollNet 00/0 : 1 [send] via COLLNET/SHARP/0/GDRDMA\n"
 		"3: h.a-b:7:8 [0] NCCL INFO 4096 Bytes -> Algo 4 proto 2 time 12.5\n"
@@ -124,7 +127,8 @@ static void test_samples(void **state)
 	struct findings f;
 
 	(void)state;
-	if (findings_sample(&probe_nccl_log, "nccl-log/nccl-2.10.3-a100-4node-hfi1-no-gdr.txt", &f)) {
+	if (findings_sample(&probe_nccl_log, "nccl-log/nccl-2.10.3-a100-4node-hfi1-no-gdr.txt",
+			    &f)) {
 		check_fact(&f, "nccl.version", "2.10.3+cuda11.3");
 		check_at(&f, "nccl_nranks", -1, NULL, 32);
 		check_at(&f, "nccl_nnodes", -1, NULL, 4);
@@ -156,8 +160,8 @@ static void test_samples(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_modern), cmocka_unit_test(test_blank_lines),
-		cmocka_unit_test(test_lab),    cmocka_unit_test(test_odd_lines),
+		cmocka_unit_test(test_modern),  cmocka_unit_test(test_blank_lines),
+		cmocka_unit_test(test_lab),     cmocka_unit_test(test_odd_lines),
 		cmocka_unit_test(test_samples),
 	};
 

@@ -5,7 +5,8 @@ extern const struct probe probe_nccl_tests, probe_nccl_tests_json;
 
 static void test_modern(void **state)
 {
-	struct findings f = findings_fixture(&probe_nccl_tests, "nccl-tests-2.19-timestamps-16rank.txt");
+	struct findings f = findings_fixture(&probe_nccl_tests,
+					     "nccl-tests-2.19-timestamps-16rank.txt");
 	const struct found *v;
 
 	(void)state;
@@ -115,8 +116,9 @@ static void test_failures(void **state)
 		findings_free(&f);
 		buf_free(&b);
 	}
-	f = findings_text(&probe_nccl_tests,
-			  "srun: error: Unable to create step for job 5: More processors requested\n");
+	f = findings_text(
+		&probe_nccl_tests,
+		"srun: error: Unable to create step for job 5: More processors requested\n");
 	check_status(&f, PROBE_FAILED);
 	assert_null(found_nth(&f, "busbw_avg_gb_per_s", 0));
 	findings_free(&f);
@@ -150,8 +152,9 @@ static void test_json(void **state)
 	assert_null(found_at(&f, "coll_time_us", -1, "size_bytes=16"));
 	check_fact(&f, "nccl.version", "2.7.8");
 	findings_free(&f);
-	f = findings_text(&probe_nccl_tests_json,
-			  "{\"results\":[{\"size\":8,\"in_place\":{\"time\":1}}],\"errors\":[\"x\"]}");
+	f = findings_text(
+		&probe_nccl_tests_json,
+		"{\"results\":[{\"size\":8,\"in_place\":{\"time\":1}}],\"errors\":[\"x\"]}");
 	check_status(&f, PROBE_FAILED);
 	findings_free(&f);
 	f = findings_text(&probe_nccl_tests_json, "[1,2");
@@ -167,7 +170,8 @@ struct sample {
 };
 
 static const struct sample samples[] = {
-	{"a100x8-allreduce-v2.0-error-col.txt", "8589934592", 235.26, 235.03, 68.4048, 34, PROBE_OK},
+	{"a100x8-allreduce-v2.0-error-col.txt", "8589934592", 235.26, 235.03, 68.4048, 34,
+	 PROBE_OK},
 	{"a100x8-alltoall-empty-redop.txt", "8589934592", 224.31, 226.16, 58.6481, 0, PROBE_OK},
 	{"a100x8-reducescatter.txt", "8589934592", 231.52, 231.25, 60.168, 0, PROBE_OK},
 	{"a100x8-allgather.txt", "8589934592", 223.39, 230.07, 58.2651, 0, PROBE_OK},
@@ -215,9 +219,9 @@ static void test_samples(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_modern),      cmocka_unit_test(test_blank_cells),
-		cmocka_unit_test(test_old),         cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_failures),    cmocka_unit_test(test_json),
+		cmocka_unit_test(test_modern),   cmocka_unit_test(test_blank_cells),
+		cmocka_unit_test(test_old),      cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_failures), cmocka_unit_test(test_json),
 		cmocka_unit_test(test_samples),
 	};
 

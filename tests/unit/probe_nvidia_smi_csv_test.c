@@ -5,7 +5,8 @@ extern const struct probe probe_nvidia_smi_csv;
 
 static void test_odd(void **state)
 {
-	struct findings f = findings_fixture(&probe_nvidia_smi_csv, "nvidia-smi-csv-nounits-odd.csv");
+	struct findings f = findings_fixture(&probe_nvidia_smi_csv,
+					     "nvidia-smi-csv-nounits-odd.csv");
 
 	(void)state;
 	check_status(&f, PROBE_PARTIAL);

@@ -15,10 +15,12 @@ static struct findings match(const char *pattern, const char *metric, const char
 static void test_lab_lines(void **state)
 {
 	struct probe_context c = {
-		.pattern = "step +(?<step>\\d+) \\| loss (?<loss>\\S+) \\| step_time "
-			   "(?<step_time_ms>[\\d.]+) ms \\| data_wait (?<data_wait_ms>[\\d.]+) ms \\| "
-			   "samples/s (?<throughput_samples_per_s>[\\d.]+)"};
-	struct findings f = findings_file(&probe_pattern, &c, "tests/fixtures/probes/lab-train.log");
+		.pattern =
+			"step +(?<step>\\d+) \\| loss (?<loss>\\S+) \\| step_time "
+			"(?<step_time_ms>[\\d.]+) ms \\| data_wait (?<data_wait_ms>[\\d.]+) ms \\| "
+			"samples/s (?<throughput_samples_per_s>[\\d.]+)"};
+	struct findings f = findings_file(&probe_pattern, &c,
+					  "tests/fixtures/probes/lab-train.log");
 
 	(void)state;
 	check_status(&f, PROBE_OK);
@@ -122,7 +124,8 @@ static void test_runaway(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
-		buf_str(&b, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n");
+		buf_str(&b,
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n");
 	f = findings_of(&probe_pattern, &c, b.data, b.len, 0);
 	check_status(&f, PROBE_ABSENT);
 	assert_non_null(strstr(f.detail.data, "backtracks"));

@@ -40,7 +40,8 @@ static void test_rates(void **state)
 	findings_free(&f);
 }
 
-/* A counter that goes back, time that stands still, and numbers that cannot be read give no rate. */
+/* A counter that goes back, time that stands still, and numbers that cannot be read give no rate.
+ */
 static void test_drops(void **state)
 {
 	struct findings f = findings_fixture(&probe_procfs, "procfs.txt");

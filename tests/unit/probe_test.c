@@ -98,7 +98,8 @@ static void test_file(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	for (int i = 0; i < 20000; i++)
-		buf_printf(&text, "{\"step\":%d,\"loss\":%d.5,\"x\":%d}\n", i, i % 7, i * 7919 % 10007);
+		buf_printf(&text, "{\"step\":%d,\"loss\":%d.5,\"x\":%d}\n", i, i % 7,
+			   i * 7919 % 10007);
 	_cleanup_free_ char *plain = fs_join(dir, "plain"), *gz = fs_join(dir, "a.gz"),
 			    *cut = fs_join(dir, "cut.gz");
 	assert_int_equal(fs_write_atomic(plain, text.data, text.len, 0600, &e), 0);

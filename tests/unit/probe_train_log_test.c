@@ -243,8 +243,8 @@ static void test_samples(void **state)
 		assert_int_equal(found_count(&f, "step_time_ms"), 3);
 		findings_free(&f);
 	}
-	if (findings_sample(&probe_train_log, "train-megatron/meg_gpt2_n64-interleaved-timelimit.txt",
-			    &f)) {
+	if (findings_sample(&probe_train_log,
+			    "train-megatron/meg_gpt2_n64-interleaved-timelimit.txt", &f)) {
 		assert_int_equal(found_count(&f, "step_time_ms"), 6);
 		check_at(&f, "step_time_ms", 60, NULL, 6703.7);
 		check_at(&f, "loss", 20, NULL, 14.12743);
@@ -266,8 +266,8 @@ static void test_samples(void **state)
 		assert_null(found_at(&f, "loss", 1, NULL));
 		findings_free(&f);
 	}
-	if (findings_sample(&probe_train_log, "train-megatron/megatron-2026-timestamp-throughput.txt",
-			    &f)) {
+	if (findings_sample(&probe_train_log,
+			    "train-megatron/megatron-2026-timestamp-throughput.txt", &f)) {
 		check_at(&f, "step_time_ms", 5, NULL, 15800);
 		check_at(&f, "step_time_ms", 7, NULL, 15448.5);
 		check_at(&f, "tflops_per_gpu", 6, NULL, 494.6);
@@ -287,8 +287,8 @@ static void test_more_samples(void **state)
 		check_at(&f, "throughput_samples_per_s", 150, NULL, 1304.4251022567403);
 		findings_free(&f);
 	}
-	if (findings_sample(&probe_train_log,
-			    "train-torchtitan/llama3-8b-32xH100-ansi-srun-l.txt", &f)) {
+	if (findings_sample(&probe_train_log, "train-torchtitan/llama3-8b-32xH100-ansi-srun-l.txt",
+			    &f)) {
 		check_at(&f, "throughput_tokens_per_s_per_gpu", 1990, NULL, 6785);
 		check_at(&f, "mfu_pct", 1990, NULL, 39.73);
 		check_at(&f, "mem_peak_reserved_gib", 1990, NULL, 68.57);
@@ -311,7 +311,8 @@ static void test_more_samples(void **state)
 
 static void test_sniff(void **state)
 {
-	static const char log[] = "start\n iteration 1/ 10 | elapsed time per iteration (ms): 5.5 |\n";
+	static const char
+		log[] = "start\n iteration 1/ 10 | elapsed time per iteration (ms): 5.5 |\n";
 
 	(void)state;
 	assert_true(probe_train_log.sniff(log, strlen(log)) >= 50);
@@ -321,12 +322,18 @@ static void test_sniff(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_megatron_2026), cmocka_unit_test(test_megatron_old),
-		cmocka_unit_test(test_messy),         cmocka_unit_test(test_glued_bar),
-		cmocka_unit_test(test_deepspeed),     cmocka_unit_test(test_torchtitan),
-		cmocka_unit_test(test_hf),            cmocka_unit_test(test_nanogpt),
-		cmocka_unit_test(test_front),         cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_more_samples),  cmocka_unit_test(test_sniff),
+		cmocka_unit_test(test_megatron_2026),
+		cmocka_unit_test(test_megatron_old),
+		cmocka_unit_test(test_messy),
+		cmocka_unit_test(test_glued_bar),
+		cmocka_unit_test(test_deepspeed),
+		cmocka_unit_test(test_torchtitan),
+		cmocka_unit_test(test_hf),
+		cmocka_unit_test(test_nanogpt),
+		cmocka_unit_test(test_front),
+		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_more_samples),
+		cmocka_unit_test(test_sniff),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
