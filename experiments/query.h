@@ -210,7 +210,9 @@ struct verdict_row {
 	bool final_look;        /* no further look follows */
 	char *outcome;          /* a word of verdict_outcome, or "continue" */
 	char *reason;
-	double est, lo, hi;     /* relative effect of the treatment on the objective, + is better */
+	/* Relative effect of the treatment on the objective, + is better. lo and hi are the rule's own repeated
+	 * interval: a side errs with at most the stage's alpha share over all looks, so it agrees with the outcome. */
+	double est, lo, hi;
 	double df, p, p_star, alpha_spent;
 	double sign_flip_p;     /* NaN below n = 5 */
 	bool pending_convergence;

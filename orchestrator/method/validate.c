@@ -178,8 +178,8 @@ static int store_look(struct campaign *c, const struct stage_row *s, const struc
 		.outcome = (char *)(v->decided ? verdict_outcome_name(v->verdict) : "continue"),
 		.reason = claims ? v->reason : NULL,
 		.est = stats_relative(d->est),
-		.lo = stats_relative(d->lo95),
-		.hi = stats_relative(d->hi95),
+		.lo = stats_relative(d->lo),
+		.hi = stats_relative(d->hi),
 		.df = d->df,
 		.p = d->p,
 		.p_star = d->p_star,
@@ -200,7 +200,7 @@ static void tell_look(struct campaign *c, const struct stage_row *s, const struc
 	const struct decision *d = &v->decision;
 	const char *what = v->decided ? verdict_outcome_name(v->verdict) : "goes on";
 
-	if (d->n == 0 || !isfinite(d->lo95))
+	if (d->n == 0 || !isfinite(d->lo))
 		campaign_tell(c, PROGRESS_VERDICT, 4, "%s: %s%s%s", s->arms[1].label, what,
 			      v->reason ? ": " : "", v->reason ? v->reason : "");
 	else
@@ -208,7 +208,7 @@ static void tell_look(struct campaign *c, const struct stage_row *s, const struc
 			      "%s: %s, effect %+.1f %% [%+.1f, %+.1f], p %.3g (bound %.3g), %zu "
 			      "blocks%s%s",
 			      s->arms[1].label, what, 100 * stats_relative(d->est),
-			      100 * stats_relative(d->lo95), 100 * stats_relative(d->hi95), d->p,
+			      100 * stats_relative(d->lo), 100 * stats_relative(d->hi), d->p,
 			      d->p_star, d->n, v->decided && v->reason ? ": " : "",
 			      v->decided && v->reason ? v->reason : "");
 }
