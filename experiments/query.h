@@ -125,7 +125,8 @@ struct stage_row {
 	size_t n_arms;
 };
 void stage_rows_free(struct stage_row *v, size_t n);
-/* Stage with its arms (ids are filled in). */
+/* Stage with its arms (ids are filled in). In verify, screen and confirm stages each treatment arm with a hypothesis gets its
+ * row in `experiment`, against arm 0. */
 int query_stage_add(struct db *db, struct stage_row *s, struct err *e);
 int query_stage_close(struct db *db, int64_t id, const char *note, struct err *e);
 int query_stages(struct db *db, int64_t campaign, struct stage_row **out, size_t *n, struct err *e); /* by seq */
@@ -156,18 +157,24 @@ int query_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n
 /* -- allocations and attempts ----------------------------------------------------------------- */
 
 /* Intent: a new allocation and the next attempt of the block, committed before the submit. The token is
- * "fettle:<uuid8>:a<allocation id>"; dir is "blocks/<block>.<attempt>". [tx] */
+ * "fettle:<uuid8>:a<allocation id>"; dir is "blocks/<block>.<attempt>". ERR_STATE while the block has an open or a valid
+ * attempt: a plan that is made twice is refused. [tx] */
 int query_attempt_plan(struct db *db, int64_t campaign, int64_t block, const char *scheduler, int64_t now_us,
 		       int64_t *attempt_id, int *attempt, int64_t *allocation, char token[64], struct err *e);
+/* Its attempts become submitted. The same job id again changes nothing; another one: ERR_STATE. */
 int query_allocation_submitted(struct db *db, int64_t allocation, const char *job_id, int64_t now_us, struct err *e);
 /* What the scheduler said in the end (state words of sched.h as text). */
 int query_allocation_end(struct db *db, int64_t allocation, const char *end, const char *reason, const char *nodes,
 			 int64_t start_us, int64_t end_us, struct err *e);
-/* void or lost, with the reason; its trials (if any) are kept and never counted. */
+/* void or lost, with the reason; no event is added. The same state again changes nothing; a valid one: ERR_STATE. */
 int query_attempt_fail(struct db *db, int64_t attempt_id, enum attempt_state s, const char *reason, int64_t now_us, struct err *e);
 
-/* Everything of a finished attempt in one transaction; the attempt becomes valid. Keyed by (token, slot): the same bytes
- * again change nothing (*again is set); other bytes make an event `conflict` and the first stay. [tx] */
+/* Everything of a finished attempt in one transaction; the attempt becomes valid. Each planned slot must have its trial, of
+ * the planned arm, repeat and kind: else ERR_STATE and nothing is stored. Keyed by (token, slot): the same bytes again change
+ * nothing; other bytes make an event `conflict` and the first stay; results of an attempt given up before make an event
+ * `late`. In these three cases *again is set. Values that are no number or outside the bounds of the catalogue are left
+ * out, each with an event `out_of_range` (20 at most, then one with their number); metrics that it does not know are stored
+ * without unit and bounds; labels are sorted; of a value given twice the last one counts. [tx] */
 int query_attempt_ingest(struct db *db, int64_t attempt_id, const char *manifest_hash, const struct trial_result *trials, size_t n,
 			 const char *const *nodes, size_t n_nodes, int64_t now_us, bool *again, struct err *e);
 
@@ -221,6 +228,8 @@ struct verdict_row {
 	int64_t at_us;
 };
 void verdict_rows_free(struct verdict_row *v, size_t n);
+/* ERR_STATE for a second verdict of one (stage, hypothesis), or the same look with the same n and outcome again. final_look
+ * must be set unless the outcome is "continue". */
 int query_verdict_add(struct db *db, int64_t campaign, const struct verdict_row *v, int64_t *id, struct err *e); /* append-only */
 int query_verdicts(struct db *db, int64_t campaign, struct verdict_row **out, size_t *n, struct err *e); /* by id */
 
@@ -245,7 +254,8 @@ int query_event_add(struct db *db, int64_t campaign, int64_t at_us, const char *
 int query_events(struct db *db, int64_t campaign, struct event_row **out, size_t *n, struct err *e);
 void event_rows_free(struct event_row *v, size_t n);
 
-/* Trials that are not ok, for the report, with stage, arm label and log path. */
+/* Trials that are not ok, and attempts that were given up (arm "", slot -1, log_path the agent's own output), for the
+ * report, with stage, arm label and log path. */
 struct fault_row {
 	char *stage, *arm, *state, *reason, *log_path;
 	int block_index, slot, attempt;
@@ -257,7 +267,7 @@ void fault_rows_free(struct fault_row *v, size_t n);
 struct cost_row {
 	int64_t trials_timed, trials_all, attempts, attempts_void, allocations;
 	double trial_s;         /* sum of wall time of all trials */
-	double node_s;          /* sum over allocations of time x nodes */
+	double node_s;          /* sum over ended allocations of time x nodes; without a time from the scheduler, that of its trials */
 };
 int query_cost(struct db *db, int64_t campaign, struct cost_row *out, struct err *e);
 

@@ -304,6 +304,17 @@ BEGIN
 	SELECT raise(ABORT, 'verdicts are append-only: none is deleted');
 END;
 
+-- INSERT OR REPLACE deletes what is in its way without asking the trigger above.
+CREATE TRIGGER verdict_no_replace BEFORE INSERT ON verdict
+WHEN EXISTS (SELECT 1 FROM verdict v WHERE v.id = NEW.id)
+	OR EXISTS (SELECT 1 FROM verdict v WHERE v.stage = NEW.stage
+		AND coalesce(v.hypothesis, 0) = coalesce(NEW.hypothesis, 0)
+		AND (v.final_look = 1 AND NEW.final_look = 1
+			OR v.look = NEW.look AND v.n = NEW.n AND v.outcome = NEW.outcome))
+BEGIN
+	SELECT raise(ABORT, 'verdicts are append-only: this test has its verdict, or this look is stored');
+END;
+
 CREATE TABLE fix(
 	id INTEGER PRIMARY KEY,
 	campaign INTEGER NOT NULL UNIQUE REFERENCES campaign(id) CHECK (typeof(campaign) = 'integer'),

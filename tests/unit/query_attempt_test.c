@@ -74,11 +74,12 @@ static void the_next_attempt_is_the_whole_block_again(void **state)
 		assert_ok(plan(&st, st.block, &p[i], &e));
 		assert_int_equal(p[i].number, i + 1);
 		assert_int_equal(p[i].allocation, i + 1);
-		assert_ok(query_attempt_fail(st.db, p[i].attempt, i ? ATTEMPT_LOST : ATTEMPT_VOID, "x",
-					     3, &e));
+		assert_ok(query_attempt_fail(st.db, p[i].attempt, i ? ATTEMPT_LOST : ATTEMPT_VOID,
+					     "x", 3, &e));
 	}
 	assert_string_not_equal(p[0].token, p[1].token);
-	assert_int_equal(store_count(st.db, "SELECT count(*) FROM attempt WHERE state = 'lost'"), 2);
+	assert_int_equal(store_count(st.db, "SELECT count(*) FROM attempt WHERE state = 'lost'"),
+			 2);
 	assert_int_equal(store_count(st.db, "SELECT count(DISTINCT dir) FROM attempt"), 3);
 	db_close(st.db);
 }
@@ -92,7 +93,8 @@ static void tokens_are_not_used_again(void **state)
 
 	(void)state;
 	assert_ok(plan(&st, st.block, &p, &e));
-	assert_int_equal(store_exec(st.db, "DELETE FROM attempt; DELETE FROM allocation"), SQLITE_OK);
+	assert_int_equal(store_exec(st.db, "DELETE FROM attempt; DELETE FROM allocation"),
+			 SQLITE_OK);
 	assert_ok(plan(&st, st.block, &p, &e));
 	assert_int_equal(p.allocation, 2);
 	assert_true(str_ends(p.token, ":a2"));
@@ -124,9 +126,11 @@ static void a_submit_is_noted_once(void **state)
 	(void)state;
 	assert_ok(plan(&st, st.block, &p, &e));
 	assert_ok(query_allocation_submitted(st.db, p.allocation, "4711", 100, &e));
-	assert_ok(query_allocation_submitted(st.db, p.allocation, "4711", 200, &e)); /* found again */
+	assert_ok(
+		query_allocation_submitted(st.db, p.allocation, "4711", 200, &e)); /* found again */
 	assert_int_equal(store_count(st.db, "SELECT submitted_us FROM allocation"), 100);
-	assert_int_equal(query_allocation_submitted(st.db, p.allocation, "4712", 300, &e), -ERR_STATE);
+	assert_int_equal(query_allocation_submitted(st.db, p.allocation, "4712", 300, &e),
+			 -ERR_STATE);
 	assert_contains(e.text, "job 4711");
 	assert_contains(e.text, "job 4712");
 	assert_int_equal(store_count(st.db, "SELECT job_id FROM allocation"), 4711);
@@ -143,17 +147,19 @@ static void an_end_is_noted_with_its_nodes(void **state)
 
 	(void)state;
 	assert_ok(plan(&st, st.block, &p, &e));
-	assert_ok(query_allocation_end(st.db, p.allocation, "timeout", "TimeLimit", "n2,n1,,n3", 10, 20,
-				       &e));
-	text = store_text(st.db, "SELECT outcome || ' ' || reason || ' ' || start_us || ' ' || end_us "
-				 "FROM allocation");
+	assert_ok(query_allocation_end(st.db, p.allocation, "timeout", "TimeLimit", "n2,n1,,n3", 10,
+				       20, &e));
+	text = store_text(st.db,
+			  "SELECT outcome || ' ' || reason || ' ' || start_us || ' ' || end_us "
+			  "FROM allocation");
 	assert_string_equal(text, "timeout TimeLimit 10 20");
 	free(text);
 	assert_int_equal(store_count(st.db, "SELECT count(*) FROM allocation_node"), 3);
 	/* told again, with less: what was known stays */
 	assert_ok(query_allocation_end(st.db, p.allocation, "timeout", NULL, NULL, 0, 0, &e));
 	assert_int_equal(store_count(st.db, "SELECT end_us - start_us FROM allocation"), 10);
-	assert_int_equal(query_allocation_end(st.db, 99, "ok", NULL, "n1", 1, 2, &e), -ERR_NOT_FOUND);
+	assert_int_equal(query_allocation_end(st.db, 99, "ok", NULL, "n1", 1, 2, &e),
+			 -ERR_NOT_FOUND);
 	assert_int_equal(store_count(st.db, "SELECT count(*) FROM allocation_node"), 3);
 	db_close(st.db);
 }
@@ -203,11 +209,13 @@ static void failing_twice_is_the_same_as_once(void **state)
 
 	(void)state;
 	assert_ok(plan(&st, st.block, &p, &e));
-	assert_int_equal(query_attempt_fail(st.db, p.attempt, ATTEMPT_VALID, "x", 1, &e), -ERR_STATE);
+	assert_int_equal(query_attempt_fail(st.db, p.attempt, ATTEMPT_VALID, "x", 1, &e),
+			 -ERR_STATE);
 	assert_ok(query_attempt_fail(st.db, p.attempt, ATTEMPT_VOID, "node failed", 5, &e));
 	assert_ok(query_attempt_fail(st.db, p.attempt, ATTEMPT_VOID, "told again", 6, &e));
 	assert_int_equal(store_count(st.db, "SELECT ended_us FROM attempt"), 5);
-	assert_int_equal(query_attempt_fail(st.db, p.attempt, ATTEMPT_LOST, "x", 7, &e), -ERR_STATE);
+	assert_int_equal(query_attempt_fail(st.db, p.attempt, ATTEMPT_LOST, "x", 7, &e),
+			 -ERR_STATE);
 	assert_contains(e.text, "is void and cannot become lost");
 	assert_int_equal(query_attempt_fail(st.db, 99, ATTEMPT_LOST, "x", 7, &e), -ERR_NOT_FOUND);
 	db_close(st.db);
@@ -221,7 +229,8 @@ static void a_valid_attempt_cannot_fail(void **state)
 	(void)state;
 	store_run(&st, st.block, st.arm, 2);
 	assert_int_equal(query_attempt_fail(st.db, 1, ATTEMPT_VOID, "x", 9, &e), -ERR_STATE);
-	assert_int_equal(store_count(st.db, "SELECT count(*) FROM attempt WHERE state = 'valid'"), 1);
+	assert_int_equal(store_count(st.db, "SELECT count(*) FROM attempt WHERE state = 'valid'"),
+			 1);
 	db_close(st.db);
 }
 
@@ -232,11 +241,13 @@ static void one_attempt_of_a_block_is_valid(void **state)
 
 	(void)state;
 	store_run(&st, st.block, st.arm, 2);
-	assert_int_equal(store_exec(st.db, "INSERT INTO attempt(block, number, allocation, state, dir, "
-					   "manifest_hash) VALUES (1, 2, 1, 'valid', 'x', 'y')"),
+	assert_int_equal(store_exec(st.db,
+				    "INSERT INTO attempt(block, number, allocation, state, dir, "
+				    "manifest_hash) VALUES (1, 2, 1, 'valid', 'x', 'y')"),
 			 SQLITE_CONSTRAINT_UNIQUE);
-	assert_int_equal(store_exec(st.db, "INSERT INTO attempt(block, number, allocation, state, dir) "
-					   "VALUES (1, 2, 1, 'valid', 'x')"),
+	assert_int_equal(store_exec(st.db,
+				    "INSERT INTO attempt(block, number, allocation, state, dir) "
+				    "VALUES (1, 2, 1, 'valid', 'x')"),
 			 SQLITE_CONSTRAINT_CHECK);
 	db_close(st.db);
 }

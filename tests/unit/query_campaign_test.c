@@ -64,7 +64,8 @@ static void absent_campaigns_are_told(void **state)
 	assert_int_equal(query_campaign_get(st.db, 99, &c, &e), -ERR_NOT_FOUND);
 	assert_contains(e.text, "there is no campaign 99");
 	assert_int_equal(c.id, 7);
-	assert_int_equal(query_campaign_state(st.db, 99, CAMPAIGN_DONE, NULL, 1, &e), -ERR_NOT_FOUND);
+	assert_int_equal(query_campaign_state(st.db, 99, CAMPAIGN_DONE, NULL, 1, &e),
+			 -ERR_NOT_FOUND);
 	db_close(st.db);
 }
 
@@ -117,14 +118,18 @@ static void lists_are_newest_first(void **state)
 
 static void sources_keep_their_order_and_text(void **state)
 {
-	static const char text[] = "return {\n\t-- \"quoted\", 'quoted', \xe4\xb8\xad\xe6\x96\x87; DROP\n}";
+	static const char
+		text[] = "return {\n\t-- \"quoted\", 'quoted', \xe4\xb8\xad\xe6\x96\x87; DROP\n}";
 	struct source_row in[] = {
 		{TEXT("campaign"), TEXT("/c.lua"), TEXT(text), TEXT("01")},
 		{TEXT("a_site"), TEXT("/s.lua"), TEXT(""), TEXT("02")},
 		{TEXT("knobs/x"), TEXT("/k.lua"), TEXT("return 1"), TEXT("03")},
 	};
-	struct campaign_row c = {.name = TEXT("n"), .recipe_path = TEXT("p"), .recipe_hash = TEXT("h"),
-				 .scheduler = TEXT("local"), .alpha = 0.01};
+	struct campaign_row c = {.name = TEXT("n"),
+				 .recipe_path = TEXT("p"),
+				 .recipe_hash = TEXT("h"),
+				 .scheduler = TEXT("local"),
+				 .alpha = 0.01};
 	struct store st = store_new(":memory:");
 	struct source_row *v = NULL;
 	struct err e = {0};
@@ -151,8 +156,11 @@ static void sources_keep_their_order_and_text(void **state)
 static void a_bad_campaign_leaves_no_row(void **state)
 {
 	struct source_row bad = {.name = TEXT("campaign")};
-	struct campaign_row c = {.name = TEXT("n"), .recipe_path = TEXT("p"), .recipe_hash = TEXT("h"),
-				 .scheduler = TEXT("local"), .alpha = 0.05};
+	struct campaign_row c = {.name = TEXT("n"),
+				 .recipe_path = TEXT("p"),
+				 .recipe_hash = TEXT("h"),
+				 .scheduler = TEXT("local"),
+				 .alpha = 0.05};
 	struct store st = store_new(":memory:");
 	struct err e = {0};
 	int64_t id = -5;

@@ -70,22 +70,28 @@ static void held_lease_is_refused_with_its_owner(void **state)
 
 	(void)state;
 	assert_ok(query_lease_take(p.a.db, p.a.campaign, &mine, LAPSE_US, false, &e));
-	assert_int_equal(query_lease_take(p.b, p.a.campaign, &yours, LAPSE_US, false, &e), -ERR_TEMP);
-	assert_contains(e.text, "is being run by pid 10 on host n1 (last heartbeat 1970-01-01T00:00:00Z");
+	assert_int_equal(query_lease_take(p.b, p.a.campaign, &yours, LAPSE_US, false, &e),
+			 -ERR_TEMP);
+	assert_contains(e.text,
+			"is being run by pid 10 on host n1 (last heartbeat 1970-01-01T00:00:00Z");
 	assert_int_equal(yours.fence, 0);
 	assert_false(db_in_transaction(p.b));
 	/* the clock of the other host is behind: that is no lapse */
 	yours.heartbeat_us = 0;
-	assert_int_equal(query_lease_take(p.b, p.a.campaign, &yours, LAPSE_US, false, &e), -ERR_TEMP);
+	assert_int_equal(query_lease_take(p.b, p.a.campaign, &yours, LAPSE_US, false, &e),
+			 -ERR_TEMP);
 	/* same host, another process; same pid, other start; same pid, other boot */
 	yours = owner("n1", 11, 5001);
-	assert_int_equal(query_lease_take(p.b, p.a.campaign, &yours, LAPSE_US, false, &e), -ERR_TEMP);
+	assert_int_equal(query_lease_take(p.b, p.a.campaign, &yours, LAPSE_US, false, &e),
+			 -ERR_TEMP);
 	yours = owner("n1", 10, 5001);
 	yours.start_ticks = 3;
-	assert_int_equal(query_lease_take(p.b, p.a.campaign, &yours, LAPSE_US, false, &e), -ERR_TEMP);
+	assert_int_equal(query_lease_take(p.b, p.a.campaign, &yours, LAPSE_US, false, &e),
+			 -ERR_TEMP);
 	yours = owner("n1", 10, 5001);
 	yours.boot_id[0] = 'x';
-	assert_int_equal(query_lease_take(p.b, p.a.campaign, &yours, LAPSE_US, false, &e), -ERR_TEMP);
+	assert_int_equal(query_lease_take(p.b, p.a.campaign, &yours, LAPSE_US, false, &e),
+			 -ERR_TEMP);
 }
 
 static void own_lease_is_renewed(void **state)

@@ -81,9 +81,11 @@ static void experiments_belong_to_one_knob_stages(void **state)
 static void half_a_stage_is_none(void **state)
 {
 	struct store st = store_new(":memory:");
-	struct arm_row arms[2] = {{.id = 70, .index = 0, .config = st.config[0], .label = TEXT("a")},
-				  {.id = 71, .index = 1, .config = 99, .label = TEXT("b")}};
-	struct stage_row s = {.id = 69, .campaign = st.campaign, .seq = 2, .arms = arms, .n_arms = 2};
+	struct arm_row arms[2] = {
+		{.id = 70, .index = 0, .config = st.config[0], .label = TEXT("a")},
+		{.id = 71, .index = 1, .config = 99, .label = TEXT("b")}};
+	struct stage_row s = {
+		.id = 69, .campaign = st.campaign, .seq = 2, .arms = arms, .n_arms = 2};
 	struct err e = {0};
 
 	(void)state;
