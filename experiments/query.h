@@ -208,6 +208,15 @@ struct effective_row {
 };
 int query_stage_effective(struct db *db, int64_t stage, struct effective_row **out, size_t *n, struct err *e);
 void effective_rows_free(struct effective_row *v, size_t n);
+/* The same of one arm in short, for reports: each distinct (key, value, level) with the number of ranks x trials that
+ * showed it, by key; without the hashes of other variables. */
+struct shown_row {
+	char *key, *value;
+	enum proof_level level;
+	int64_t n;
+};
+int query_arm_shown(struct db *db, int64_t arm, struct shown_row **out, size_t *n, struct err *e);
+void shown_rows_free(struct shown_row *v, size_t n);
 
 /* -- verdicts, fixes, events -------------------------------------------------------------------- */
 

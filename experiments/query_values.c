@@ -13,7 +13,7 @@
 	"FROM block b JOIN attempt a ON a.block = b.id AND a.state = 'valid' " \
 	"JOIN trial t ON t.attempt = a.id AND t.kind = 'timed' "
 
-enum { VALUES, SIGNALS, EFFECTIVE };
+enum { VALUES, SIGNALS, EFFECTIVE, SHOWN };
 const char *const query_sql_values[] = {
 	[VALUES] = "SELECT b.id AS block, b.idx, t.arm, t.id AS trial, t.repeat, t.slot, t.state, "
 		   "t.reason, t.log_path, m.value " COUNTED_TRIALS
@@ -32,6 +32,12 @@ const char *const query_sql_values[] = {
 		"e.level " COUNTED_TRIALS "JOIN arm r ON r.id = t.arm "
 		"JOIN effective e ON e.trial = t.id WHERE b.stage = :stage AND t.state = 'ok' "
 		"ORDER BY b.idx, r.idx, t.slot, e.rank, e.key",
+	[SHOWN] = "SELECT e.key, e.value, e.level, count(*) AS n FROM trial t "
+		  "JOIN attempt a ON a.id = t.attempt AND a.state = 'valid' "
+		  "JOIN effective e ON e.trial = t.id "
+		  "WHERE t.arm = :arm AND t.kind = 'timed' AND t.state = 'ok' "
+		  "AND e.key NOT LIKE 'envhash.%' "
+		  "GROUP BY e.key, e.value, e.level ORDER BY e.key, e.value, e.level",
 	NULL,
 };
 #define SQL(which) query_sql_values[which]
@@ -172,6 +178,43 @@ int query_stage_effective(struct db *db, int64_t stage, struct effective_row **o
 }
 
 void effective_rows_free(struct effective_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].key);
+		free(v[i].value);
+	}
+	free(v);
+}
+
+int query_arm_shown(struct db *db, int64_t arm, struct shown_row **out, size_t *n, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(SHOWN), "read what the arm's processes showed", e);
+	struct shown_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":arm", arm);
+	while (stmt_row(&s)) {
+		struct shown_row *r;
+
+		v = xgrow(v, used, &cap, sizeof *v);
+		r = &v[used++];
+		r->key = col_text(&s, "key");
+		r->value = col_text(&s, "value");
+		COL_WORD(&s, "level", proof_level, &r->level);
+		r->n = col_i64(&s, "n");
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		shown_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void shown_rows_free(struct shown_row *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		free(v[i].key);

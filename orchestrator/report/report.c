@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiments/design.h"
 #include "experiments/stats.h"
+#include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 
 const struct report_format *report_format_find(const char *name)
@@ -27,6 +29,7 @@ static void stage_done(struct report_stage *s)
 	}
 	free(s->arms);
 	free(s->note);
+	strv_free(&s->dirs);
 }
 
 static void hypothesis_done(struct report_hypothesis *h)
@@ -34,6 +37,7 @@ static void hypothesis_done(struct report_hypothesis *h)
 	for (size_t i = 0; i < h->n_effects; i++)
 		free(h->effects[i].metric);
 	free(h->effects);
+	shown_rows_free(h->proofs, h->n_proofs);
 	verdict_rows_free(h->looks, h->n_looks);
 }
 
@@ -57,6 +61,8 @@ void report_free(struct report *r)
 	signal_rows_free(r->signals, r->n_signals);
 	fault_rows_free(r->faults, r->n_faults);
 	event_rows_free(r->events, r->n_events);
+	source_rows_free(r->sources, r->n_sources);
+	kvs_free(&r->effective);
 	if (r->has_fix) {
 		fix_row_done(&r->fix);
 		config_done(&r->fix_config);
@@ -124,7 +130,11 @@ static int load_stage(struct loader *l, const struct stage_row *s, struct report
 	size_t n_blocks = 0, n = 0;
 	int rc;
 
-	*out = (struct report_stage){.kind = s->kind,
+	*out = (struct report_stage){.id = s->id,
+				     .hypothesis = s->hypothesis,
+				     .alpha_share = s->alpha_share,
+				     .open = s->open,
+				     .kind = s->kind,
 				     .seq = s->seq,
 				     .round = s->round,
 				     .blocks_planned = s->planned_blocks,
@@ -132,7 +142,10 @@ static int load_stage(struct loader *l, const struct stage_row *s, struct report
 	if ((rc = query_blocks(l->db, s->id, &b, &n_blocks, e)) < 0)
 		return rc;
 	for (size_t i = 0; i < n_blocks; i++) {
-		out->blocks_valid += b[i].attempt_id && b[i].state == ATTEMPT_VALID;
+		if (b[i].attempt_id && b[i].state == ATTEMPT_VALID) {
+			out->blocks_valid++;
+			strv_add(&out->dirs, b[i].dir);
+		}
 		out->blocks_void += b[i].voids;
 	}
 	block_rows_free(b, n_blocks);
@@ -180,6 +193,108 @@ static size_t paired(const struct recipe *r, const struct stage_row *s, const st
 	return k;
 }
 
+/* -- what processes showed ----------------------------------------------------------------------
+ */
+
+/* The value of a knob's argument in the JSON text of an argv; heap, NULL when it is not there. */
+static char *argument_value(const struct knob *k, const char *argv_json)
+{
+	_cleanup_(json_freep) struct json *argv = NULL;
+	size_t n = strlen(k->target);
+
+	if (json_parse("argv", argv_json, strlen(argv_json), &argv, NULL) < 0)
+		return NULL;
+	n -= n > 1 && k->target[n - 1] == '=';
+	for (size_t i = json_len(argv); i-- > 1;) {
+		const char *a = json_text(json_at(argv, i), "");
+
+		if (strncmp(a, k->target, n) != 0)
+			continue;
+		if (k->flag && a[n] == '\0')
+			return xstrdup("true");
+		if (!k->flag && a[n] == '=')
+			return xstrdup(a + n + 1);
+		if (!k->flag && a[n] == '\0' && i + 1 < json_len(argv))
+			return xstrdup(json_text(json_at(argv, i + 1), ""));
+	}
+	return k->flag ? xstrdup("false") : NULL;
+}
+
+/* What the row says about the knob, heap; NULL: nothing. */
+static char *shown_of(const struct knob *k, const struct shown_row *row)
+{
+	if (str_starts(row->key, "ack."))
+		return str_eq(row->key + 4, k->name) ? xstrdup(row->value) : NULL;
+	if (str_starts(row->key, "maps."))
+		return k->proof.maps && strstr(row->key, k->proof.maps) ? xstrdup(row->value)
+									: NULL;
+	if (k->how == HOW_ENV && str_starts(row->key, "env."))
+		return str_eq(row->key + 4, k->target) ? xstrdup(row->value) : NULL;
+	if (k->how == HOW_ARG && str_eq(row->key, "argv"))
+		return argument_value(k, row->value);
+	return NULL;
+}
+
+static int load_effective(struct loader *l, int64_t arm, struct err *e)
+{
+	const struct recipe *r = l->r->recipe;
+	struct shown_row *v = NULL;
+	size_t n = 0;
+	int rc = query_arm_shown(l->db, arm, &v, &n, e);
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; v[i].level == PROOF_DELIVERED && k < r->n_knobs; k++) {
+			_cleanup_free_ char *text = shown_of(&r->knobs[k], &v[i]);
+
+			if (text)
+				kvs_set(&l->r->effective, r->knobs[k].name, text);
+		}
+	shown_rows_free(v, n);
+	return rc;
+}
+
+/* Several command lines with one value of the knob become one row. */
+static void keep_proofs(const struct knob *k, const struct shown_row *v, size_t n,
+			struct report_hypothesis *h)
+{
+	size_t cap = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct shown_row *last = h->n_proofs ? &h->proofs[h->n_proofs - 1] : NULL;
+		char *text = shown_of(k, &v[i]);
+
+		if (!text)
+			continue;
+		if (last && str_eq(last->key, v[i].key) && str_eq(last->value, text)) {
+			last->n += v[i].n;
+			free(text);
+			continue;
+		}
+		h->proofs = xgrow(h->proofs, h->n_proofs, &cap, sizeof *h->proofs);
+		h->proofs[h->n_proofs++] = (struct shown_row){
+			.key = xstrdup(v[i].key), .value = text, .level = v[i].level, .n = v[i].n};
+	}
+}
+
+static int load_proofs(struct loader *l, int64_t arm, struct report_hypothesis *h, struct err *e)
+{
+	const struct knob *k = recipe_knob(l->r->recipe, h->row.knob);
+	struct shown_row *v = NULL;
+	size_t n = 0;
+	int rc;
+
+	if (!k)
+		return 0;
+	if ((rc = query_arm_shown(l->db, arm, &v, &n, e)) < 0)
+		return rc;
+	keep_proofs(k, v, n, h);
+	shown_rows_free(v, n);
+	return 0;
+}
+
+/* -- baseline -----------------------------------------------------------------------------------
+ */
+
 static int load_baseline(struct loader *l, struct err *e)
 {
 	struct report *r = l->r;
@@ -191,6 +306,7 @@ static int load_baseline(struct loader *l, struct err *e)
 	int rc;
 
 	r->base_mean = r->noise = r->aa_effect = r->aa_lo = r->aa_hi = r->final_mean = NAN;
+	r->smallest = NAN;
 	if (!s)
 		return 0;
 	if ((rc = query_stage_values(l->db, s->id, r->recipe->objective, r->recipe->objective_stat,
@@ -207,7 +323,13 @@ static int load_baseline(struct loader *l, struct err *e)
 	r->aa_effect = stats_relative(ci.mean);
 	r->aa_lo = stats_relative(ci.lo);
 	r->aa_hi = stats_relative(ci.hi);
+	if (r->noise > 0 && r->campaign.confirm_max > 0)
+		r->smallest = design_mde(r->campaign.mode,
+					 r->campaign.alpha / r->campaign.confirm_max, r->noise,
+					 (size_t)r->recipe->repeats, 0);
 	value_rows_free(v, n);
+	if ((rc = load_effective(l, s->arms[0].id, e)) < 0)
+		return rc;
 	return query_arm_signals(l->db, s->arms[0].id, &r->signals, &r->n_signals, e);
 }
 
@@ -309,6 +431,22 @@ static void load_looks(struct loader *l, struct report_hypothesis *h)
 	}
 }
 
+/* The stage of its newest look, and what its treatment arm showed there. */
+static int load_judge(struct loader *l, struct report_hypothesis *h, struct err *e)
+{
+	for (size_t i = 0; h->n_looks && i < l->n_stages; i++) {
+		const struct stage_row *s = &l->stages[i];
+
+		if (s->id != h->looks[h->n_looks - 1].stage)
+			continue;
+		h->stage = (int)i;
+		for (size_t a = 1; a < s->n_arms; a++)
+			if (s->arms[a].hypothesis == h->row.id)
+				return load_proofs(l, s->arms[a].id, h, e);
+	}
+	return 0;
+}
+
 static int load_hypotheses(struct loader *l, struct err *e)
 {
 	struct report *r = l->r;
@@ -327,10 +465,13 @@ static int load_hypotheses(struct loader *l, struct err *e)
 		struct report_hypothesis *h = &r->hyps[i];
 		const struct stage_row *s = confirm_of(l, h->row.id);
 
+		h->stage = -1;
 		load_looks(l, h);
 		rc = load_screen(l, h, e);
 		if (rc == 0 && s)
 			rc = load_effects(l, s, h, e);
+		if (rc == 0)
+			rc = load_judge(l, h, e);
 	}
 	return rc;
 }
@@ -354,6 +495,25 @@ static int load_fix(struct loader *l, struct err *e)
 	if (rc < 0 || !r->has_fix)
 		return rc;
 	return query_config_get(l->db, r->fix.config, &r->fix_config, e);
+}
+
+/* The account of alpha is never stored: it is replayed from the verdicts, in order. */
+static void load_alpha(struct loader *l)
+{
+	struct report *r = l->r;
+
+	r->alpha = alpha_ledger_init(r->campaign.alpha, r->campaign.confirm_max > 0
+								? (size_t)r->campaign.confirm_max
+								: 1);
+	for (size_t k = 0; k < l->n_verdicts; k++) {
+		const struct verdict_row *v = &l->verdicts[k];
+		enum verdict_outcome o;
+
+		for (size_t i = 0; v->final_look && i < r->n_stages; i++)
+			if (r->stages[i].id == v->stage && r->stages[i].kind == STAGE_CONFIRM &&
+			    verdict_outcome_parse(v->outcome, &o))
+				(void)alpha_ledger_settle(&r->alpha, o, (size_t)v->look);
+	}
 }
 
 static void judge_target(struct report *r)
@@ -394,6 +554,10 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 	    (rc = query_faults(db, campaign, &r->faults, &r->n_faults, e)) == 0 &&
 	    (rc = query_events(db, campaign, &r->events, &r->n_events, e)) == 0)
 		rc = query_cost(db, campaign, &r->cost, e);
+	if (rc == 0)
+		rc = query_campaign_sources(db, campaign, &r->sources, &r->n_sources, e);
+	if (rc == 0)
+		load_alpha(&l);
 	stage_rows_free(l.stages, l.n_stages);
 	verdict_rows_free(l.verdicts, l.n_verdicts);
 	if (rc < 0) {

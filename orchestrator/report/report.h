@@ -10,6 +10,7 @@
 #define FETTLE_REPORT_REPORT_H
 
 #include "experiments/db.h"
+#include "experiments/decide.h"
 #include "experiments/model.h"
 #include "experiments/query.h"
 #include "orchestrator/base/err.h"
@@ -24,9 +25,13 @@ struct report_arm {
 
 /* A stage as it went. */
 struct report_stage {
+	int64_t id, hypothesis; /* hypothesis: of a confirm stage, else 0 */
 	enum stage_kind kind;
 	int seq, round, blocks_planned, blocks_valid, blocks_void;
-	char *note; /* conclusion; NULL while open */
+	double alpha_share; /* of a confirm stage, else 0 */
+	bool open;
+	char *note;       /* conclusion; NULL while open */
+	struct strv dirs; /* of its valid attempts, relative to the workspace: raw logs */
 	struct report_arm *arms;
 	size_t n_arms;
 };
@@ -46,6 +51,18 @@ struct report_hypothesis {
 	} * effects;
 	size_t n_effects;
 	double trial_s; /* time of the trials that its arms took in confirm stages */
+	/* The stage of its newest look, its confirm stage or the screen that found it invalid:
+	 * index in report.stages; -1 when it was not tested. */
+	int stage;
+	struct shown_row *proofs; /* what the processes of its treatment arm showed of the knob */
+	size_t n_proofs;
+};
+
+enum report_target {
+	TARGET_NONE, /* the campaign names none */
+	TARGET_MET,
+	TARGET_MISSED,
+	TARGET_OPEN, /* nothing was measured yet */
 };
 
 struct report {
@@ -69,11 +86,15 @@ struct report {
 	bool has_fix;
 	struct fix_row fix;
 	struct config fix_config; /* when has_fix */
-	/* baseline in numbers */
-	double base_mean, noise, aa_effect, aa_lo,
-		aa_hi;     /* noise: log sd of a run within a block; NaN unknown */
-	double final_mean; /* of the fix in the final stage; NaN */
-	enum { TARGET_NONE, TARGET_MET, TARGET_MISSED, TARGET_OPEN } target;
+	/* The baseline in numbers; NaN unknown. noise: log sd of a run within a block. smallest:
+	 * gain that a confirm stage finds with 80 % power at that noise. */
+	double base_mean, noise, smallest, aa_effect, aa_lo, aa_hi;
+	double final_mean;    /* of the fix in the final stage; NaN */
+	struct kvs effective; /* knob -> value in the baseline's processes; absent: not seen */
+	struct alpha_ledger alpha;
+	struct source_row *sources; /* the texts that the campaign runs on */
+	size_t n_sources;
+	enum report_target target;
 };
 
 int report_load(struct db *db, int64_t campaign, const struct recipe *r, const char *workspace,
@@ -94,9 +115,38 @@ struct report_format {
 extern const struct report_format *const report_format_table[]; /* generated; NULL-terminated */
 const struct report_format *report_format_find(const char *name);
 
-/* The validated configuration in the form asked for: "env" (KEY=value lines, and the command as a
- * comment), "sbatch" (a script that runs it), "json". `script`: text of the user's own sbatch
- * script to patch, or NULL. ERR_NOT_FOUND when the campaign has no fix. */
-int recommend_write(const struct report *r, const char *form, struct buf *out, struct err *e);
+/* -- what the formats share ------------------------------------------------------------------ */
+
+/* Where a metric belongs: three dimensions of performance, and correctness, which comes first. */
+enum report_dimension {
+	DIMENSION_THROUGHPUT,
+	DIMENSION_LATENCY,
+	DIMENSION_UTILISATION,
+	DIMENSION_CORRECTNESS,
+};
+enum { DIMENSIONS = DIMENSION_CORRECTNESS + 1 };
+const char *report_dimension_name(enum report_dimension d); /* "throughput", ... */
+enum report_dimension report_dimension_of(const char *metric);
+const char *report_target_name(enum report_target t); /* "none", "met", "missed", "open" */
+const char *report_unit_of(const char *metric);       /* "" when not in the catalogue */
+/* +1: such a change is for the better, -1: for the worse, 0: neither, or not known. */
+int report_judge(const char *metric, double change);
+/* Hypotheses whose last verdict has an estimate, largest effect first: out (room for n_hyps) gets
+ * indices into hyps; returns their number. */
+size_t report_ranking(const struct report *r, size_t *out);
+
+/* -- the validated configuration ------------------------------------------------------------- */
+
+extern const char *const recommend_forms[]; /* "env", "json", "sbatch"; NULL-terminated */
+
+/* Is there a fix whose gain was seen again on the fresh blocks of the final stage? */
+bool recommend_confirmed(const struct report *r);
+
+/* Write the fix: "env" (lines for `set -a; . FILE`, the command as a comment), "sbatch" (a whole
+ * script with the campaign's resources), "json" (fettle.recommend/1). Its head says what it rests
+ * on. ERR_USAGE for another form, ERR_NOT_FOUND with what to do when the campaign has no fix,
+ * ERR_STATE when the gain was not seen again; `force` writes that too and says so at its head. */
+int recommend_write(const struct report *r, const char *form, bool force, struct buf *out,
+		    struct err *e);
 
 #endif

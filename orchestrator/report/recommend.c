@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The validated configuration in a form that others read. It goes into scripts that people run
+ * without looking, so that every value is quoted for the reader of its place: a shell word, the
+ * option parser of sbatch, a comment.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/clock.h"
+#include "orchestrator/base/json.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/report/report.h"
+#include "orchestrator/report/text.h"
+
+const char *const recommend_forms[] = {"env", "json", "sbatch", NULL};
+
+bool recommend_confirmed(const struct report *r)
+{
+	return r->has_fix && r->fix.n > 0 && r->fix.lo > 0;
+}
+
+static bool pending(const struct report *r)
+{
+	return r->has_fix && r->fix.state && strstr(r->fix.state, "pending convergence");
+}
+
+/* -- comments ------------------------------------------------------------------------------------ */
+
+/* Lines of a comment: a newline in the text begins another comment line, never a command. */
+static void comment(struct buf *out, const char *text)
+{
+	while (true) {
+		size_t n = strcspn(text, "\n");
+		_cleanup_free_ char *line = xstrndup(text, n);
+
+		buf_str(out, *line ? "# " : "#");
+		text_line(out, line);
+		buf_char(out, '\n');
+		if (!text[n])
+			return;
+		text += n + 1;
+	}
+}
+
+static void commentf(struct buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void commentf(struct buf *out, const char *fmt, ...)
+{
+	struct buf b = {0};
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	comment(out, b.data);
+	buf_free(&b);
+}
+
+static void warnings(const struct report *r, struct buf *out)
+{
+	if (!recommend_confirmed(r)) {
+		comment(out, "");
+		comment(out, "!!!! NOT CONFIRMED: the gain was not seen again on fresh blocks in the final");
+		comment(out, "!!!! stage. Written because --force asked for it. Do not put it to use.");
+	}
+	if (pending(r)) {
+		comment(out, "");
+		comment(out, "!! Pending convergence: a setting of this fix changes the training itself (class");
+		comment(out, "!! numerics or optimisation). Hold the loss of a long run against the default's");
+		comment(out, "!! before you rely on it.");
+	}
+}
+
+static void header(const struct report *r, struct buf *out)
+{
+	_cleanup_free_ char *settings = config_text(&r->fix_config);
+	char when[32];
+
+	clock_iso(r->fix.at_us, when, sizeof when);
+	commentf(out, "fettle: campaign %lld, %s", (long long)r->campaign.id, r->campaign.name);
+	commentf(out, "configuration: %s", settings);
+	commentf(out, "state: %s, %s", r->fix.state, when);
+	if (isfinite(r->fix.est) && isfinite(r->fix.lo) && isfinite(r->fix.hi))
+		commentf(out, "effect on %s: %+.1f %% [%+.1f, %+.1f] against the default, %d pairs",
+			 r->recipe->objective, 100 * r->fix.est, 100 * r->fix.lo, 100 * r->fix.hi,
+			 r->fix.n);
+	else
+		commentf(out, "effect on %s: unknown", r->recipe->objective);
+	commentf(out, "holds for: %s", r->fix.fingerprint ? r->fix.fingerprint : "unknown");
+	warnings(r, out);
+}
+
+/* -- shell --------------------------------------------------------------------------------------- */
+
+/* Variables in the order of the configuration: `export ` before each where a script runs. */
+static void variables(const struct config *c, const char *before, struct buf *out)
+{
+	for (size_t i = 0; i < c->env.n; i++) {
+		const struct kv *v = &c->env.v[i];
+
+		if (!text_is_name(v->key))
+			continue; /* env(1) before the command sets it */
+		if (!v->value) {
+			buf_printf(out, "unset %s\n", v->key);
+			continue;
+		}
+		buf_printf(out, "%s%s=", before, v->key);
+		text_sh(out, v->value);
+		buf_char(out, '\n');
+	}
+}
+
+static void word(struct buf *out, const char *s)
+{
+	if (out->len && out->data[out->len - 1] != ' ')
+		buf_char(out, ' ');
+	text_sh(out, s);
+}
+
+/* A shell cannot export a name like "a.b": env(1) can. */
+static void odd_variables(const struct config *c, struct buf *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < c->env.n; i++) {
+		_cleanup_free_ char *pair = NULL;
+
+		if (text_is_name(c->env.v[i].key))
+			continue;
+		if (!any)
+			word(out, "env");
+		any = true;
+		if (c->env.v[i].value) {
+			pair = xasprintf("%s=%s", c->env.v[i].key, c->env.v[i].value);
+		} else {
+			word(out, "-u");
+			pair = xstrdup(c->env.v[i].key);
+		}
+		word(out, pair);
+	}
+}
+
+static void command(const struct report *r, bool launched, struct buf *out)
+{
+	struct strv launch = {0};
+	struct buf line = {0};
+
+	odd_variables(&r->fix_config, &line);
+	if (launched)
+		resources_launch(&r->recipe->resources, &launch);
+	for (size_t i = 0; i < launch.n; i++)
+		word(&line, launch.v[i]);
+	for (size_t i = 0; i < r->fix_config.argv.n; i++)
+		word(&line, r->fix_config.argv.v[i]);
+	buf_str(out, line.data ? line.data : ":");
+	strv_free(&launch);
+	buf_free(&line);
+}
+
+static int write_env(const struct report *r, struct buf *out)
+{
+	struct buf line = {0};
+
+	header(r, out);
+	comment(out, "");
+	comment(out, "use: set -a; . ./FILE; set +a");
+	comment(out, "command:");
+	command(r, false, &line);
+	comment(out, line.data);
+	variables(&r->fix_config, "", out);
+	buf_free(&line);
+	return 0;
+}
+
+/* -- sbatch -------------------------------------------------------------------------------------- */
+
+/* One option. sbatch splits the line at blanks, takes quotes off and reads `\` as an escape (its
+ * get_argument()); `#` outside of quotes begins a comment. A control character has no place in any
+ * of them, and a newline would end the line. */
+static int option(struct buf *out, const char *name, const char *value, struct err *e)
+{
+	if (!value || !*value)
+		return 0;
+	for (const char *p = value; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return err_set(e, ERR_STATE,
+				       "--%s of the campaign holds a control character: it cannot stand "
+				       "in an sbatch script",
+				       name);
+	buf_printf(out, "#SBATCH --%s=", name);
+	if (value[strcspn(value, " \"'\\#")] == '\0') {
+		buf_printf(out, "%s\n", value);
+		return 0;
+	}
+	buf_char(out, '"');
+	for (const char *p = value; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			buf_char(out, '\\');
+		buf_char(out, *p);
+	}
+	buf_str(out, "\"\n");
+	return 0;
+}
+
+static void number(struct buf *out, const char *name, int64_t v, const char *suffix)
+{
+	if (v > 0)
+		buf_printf(out, "#SBATCH --%s=%lld%s\n", name, (long long)v, suffix);
+}
+
+/* The job's name in squeue: what Slurm takes without quoting. */
+static void job_name(struct buf *out, const char *name)
+{
+	buf_str(out, "#SBATCH --job-name=");
+	for (const char *p = name; *p && p - name < 64; p++) {
+		bool fine = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+			    (*p >= '0' && *p <= '9') || strchr("._-", *p);
+
+		buf_char(out, fine ? *p : '_');
+	}
+	buf_char(out, '\n');
+}
+
+static int options(const struct report *r, struct buf *out, struct err *e)
+{
+	const struct resources *s = &r->recipe->resources;
+	const struct {
+		const char *name, *value;
+	} texts[] = {{"partition", s->partition},     {"account", s->account},
+		     {"qos", s->qos},                 {"reservation", s->reservation},
+		     {"constraint", s->constraint},   {"nodelist", s->nodelist},
+		     {"exclude", s->exclude},         {"chdir", r->recipe->workload.workdir}};
+
+	job_name(out, r->campaign.name);
+	number(out, "nodes", s->nodes > 0 ? s->nodes : 1, "");
+	number(out, "ntasks-per-node", s->tasks_per_node, "");
+	number(out, "cpus-per-task", s->cpus_per_task, "");
+	number(out, "gpus-per-node", s->gpus_per_node, "");
+	number(out, "mem", s->mem_mib_per_node, "M");
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		int rc = option(out, texts[i].name, texts[i].value, e);
+
+		if (rc < 0)
+			return rc;
+	}
+	buf_str(out, "#SBATCH --exclusive\n");
+	comment(out, "The trials ran on nodes of their own. Without a --time the partition's default holds:");
+	comment(out, "#SBATCH --time=12:00:00");
+	return 0;
+}
+
+static void secrets(const struct report *r, struct buf *out)
+{
+	const struct strv *s = &r->recipe->workload.secrets;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (text_is_name(s->v[i]))
+			buf_printf(out, ": \"${%s:?is a secret of the workload: export it before sbatch}\"\n",
+				   s->v[i]);
+}
+
+static int write_sbatch(const struct report *r, struct buf *out, struct err *e)
+{
+	struct buf b = {0};
+	int rc;
+
+	buf_str(&b, "#!/bin/bash\n");
+	if ((rc = options(r, &b, e)) < 0) {
+		buf_free(&b);
+		return rc;
+	}
+	comment(&b, "");
+	header(r, &b);
+	buf_char(&b, '\n');
+	secrets(r, &b);
+	variables(&r->fix_config, "export ", &b);
+	buf_str(&b, "\nexec ");
+	command(r, true, &b);
+	buf_char(&b, '\n');
+	buf_put(out, b.data, b.len);
+	buf_free(&b);
+	return 0;
+}
+
+/* -- json ---------------------------------------------------------------------------------------- */
+
+static void set_text(struct json *o, const char *key, const char *value)
+{
+	struct buf b = {0};
+
+	if (value)
+		text_utf8(&b, value);
+	json_set_text(o, key, value ? (b.data ? b.data : "") : NULL);
+	buf_free(&b);
+}
+
+static struct json *pairs(const struct kvs *k)
+{
+	struct json *o = json_object();
+
+	for (size_t i = 0; i < k->n; i++)
+		set_text(o, k->v[i].key, k->v[i].value);
+	return o;
+}
+
+static struct json *resources(const struct resources *s)
+{
+	struct json *o = json_object();
+
+	json_set_i64(o, "nodes", s->nodes);
+	json_set_i64(o, "tasks_per_node", s->tasks_per_node);
+	json_set_i64(o, "cpus_per_task", s->cpus_per_task);
+	json_set_i64(o, "gpus_per_node", s->gpus_per_node);
+	json_set_i64(o, "mem_mib_per_node", s->mem_mib_per_node);
+	set_text(o, "partition", s->partition);
+	set_text(o, "account", s->account);
+	set_text(o, "qos", s->qos);
+	set_text(o, "reservation", s->reservation);
+	set_text(o, "constraint", s->constraint);
+	set_text(o, "nodelist", s->nodelist);
+	set_text(o, "exclude", s->exclude);
+	return o;
+}
+
+static void set_argv(struct json *o, const char *key, const struct strv *argv)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < argv->n; i++) {
+		struct buf b = {0};
+
+		text_utf8(&b, argv->v[i]);
+		json_add_text(a, b.data ? b.data : "");
+		buf_free(&b);
+	}
+	json_set(o, key, a);
+}
+
+static void effect(const struct report *r, struct json *o)
+{
+	char when[32];
+
+	clock_iso(r->fix.at_us, when, sizeof when);
+	set_text(o, "state", r->fix.state);
+	json_set_bool(o, "confirmed", recommend_confirmed(r));
+	json_set_bool(o, "pending_convergence", pending(r));
+	set_text(o, "objective", r->recipe->objective);
+	set_text(o, "unit", r->unit);
+	json_set_number(o, "est", r->fix.est);
+	json_set_number(o, "lo", r->fix.lo);
+	json_set_number(o, "hi", r->fix.hi);
+	json_set_i64(o, "pairs", r->fix.n);
+	json_set_text(o, "at_utc", when);
+}
+
+static int write_json(const struct report *r, struct buf *out)
+{
+	_cleanup_(json_freep) struct json *o = json_object();
+	_cleanup_free_ char *text = NULL;
+	struct strv launch = {0};
+	struct json *print = NULL;
+
+	json_set_text(o, "format", "fettle.recommend/1");
+	json_set_i64(o, "campaign", r->campaign.id);
+	set_text(o, "name", r->campaign.name);
+	effect(r, o);
+	json_set(o, "settings", pairs(&r->fix_config.settings));
+	json_set(o, "env", pairs(&r->fix_config.env));
+	set_argv(o, "command", &r->fix_config.argv);
+	resources_launch(&r->recipe->resources, &launch);
+	set_argv(o, "launch", &launch);
+	set_text(o, "workdir", r->recipe->workload.workdir);
+	json_set(o, "resources", resources(&r->recipe->resources));
+	if (r->fix.fingerprint && json_parse("fingerprint", r->fix.fingerprint,
+					     strlen(r->fix.fingerprint), &print, NULL) == 0)
+		json_set(o, "fingerprint", print);
+	else
+		json_set_text(o, "fingerprint", NULL);
+	text = json_print(o, true);
+	buf_printf(out, "%s\n", text);
+	strv_free(&launch);
+	return 0;
+}
+
+/* -- entry --------------------------------------------------------------------------------------- */
+
+static int no_fix(const struct report *r, struct err *e)
+{
+	long long id = (long long)r->campaign.id;
+
+	switch (r->campaign.state) {
+	case CAMPAIGN_RUNNING:
+		return err_set(e, ERR_NOT_FOUND,
+			       "campaign %lld still runs and has no fix yet; `fettle status %lld` says "
+			       "how far it is",
+			       id, id);
+	case CAMPAIGN_STOPPED:
+		return err_set(e, ERR_NOT_FOUND,
+			       "campaign %lld was stopped before it had a fix; `fettle resume %lld` goes on",
+			       id, id);
+	case CAMPAIGN_DONE:
+		return err_set(e, ERR_NOT_FOUND,
+			       "campaign %lld accepted nothing: the default configuration stays; `fettle "
+			       "report %lld` says what was tried, refuted and left out",
+			       id, id);
+	case CAMPAIGN_FAILED:
+		return err_set(e, ERR_NOT_FOUND,
+			       "campaign %lld failed and has no fix: %s; mend it and `fettle run` the "
+			       "recipe again",
+			       id, r->campaign.reason ? r->campaign.reason : "no reason is stored");
+	}
+	return err_set(e, ERR_NOT_FOUND, "campaign %lld has no fix", id);
+}
+
+static int unknown_form(const char *form, struct err *e)
+{
+	const char *near = str_nearest(form, recommend_forms);
+
+	return err_set(e, ERR_USAGE, "there is no form \"%s\": env, sbatch or json%s%s%s", form,
+		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+int recommend_write(const struct report *r, const char *form, bool force, struct buf *out,
+		    struct err *e)
+{
+	const char *const *known = recommend_forms;
+
+	while (*known && !str_eq(*known, form))
+		known++;
+	if (!*known)
+		return unknown_form(form, e);
+	if (!r->has_fix || !r->fix.state || str_eq(r->fix.state, "nothing to fix"))
+		return no_fix(r, e);
+	if (!recommend_confirmed(r) && !force)
+		return err_set(e, ERR_STATE,
+			       "campaign %lld: the gain was not seen again on the fresh blocks of the "
+			       "final stage (%+.1f %% [%+.1f, %+.1f] over %d pairs), so that there is "
+			       "nothing to recommend; --force writes the configuration all the same",
+			       (long long)r->campaign.id, 100 * r->fix.est, 100 * r->fix.lo,
+			       100 * r->fix.hi, r->fix.n);
+	if (str_eq(form, "env"))
+		return write_env(r, out);
+	return str_eq(form, "sbatch") ? write_sbatch(r, out, e) : write_json(r, out);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/report/text.h"
+
+#include <string.h>
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+/* Length of the UTF-8 sequence at p and its code point; 0 when it is none (RFC 3629: no overlong
+ * forms, no surrogates, nothing above U+10FFFF). The terminating NUL ends every sequence. */
+static size_t utf8_length(const unsigned char *p, uint32_t *code)
+{
+	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t n = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3 : p[0] >> 3 == 30 ? 4 : 0;
+
+	if (n <= 1) {
+		*code = p[0];
+		return n;
+	}
+	*code = p[0] & (0xffu >> (n + 1));
+	for (size_t i = 1; i < n; i++) {
+		if (p[i] >> 6 != 2)
+			return 0;
+		*code = *code << 6 | (p[i] & 0x3f);
+	}
+	if (*code < smallest[n] || *code > 0x10ffff || (*code >= 0xd800 && *code <= 0xdfff))
+		return 0;
+	return n;
+}
+
+void text_utf8(struct buf *out, const char *s)
+{
+	uint32_t code;
+
+	while (s && *s) {
+		size_t n = utf8_length((const unsigned char *)s, &code);
+
+		if (n)
+			buf_put(out, s, n);
+		else
+			buf_str(out, REPLACEMENT);
+		s += n ? n : 1;
+	}
+}
+
+/* Embeddings, overrides and isolates of the bidirectional algorithm, and the marks. */
+static bool changes_direction(uint32_t c)
+{
+	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e ||
+	       c == 0x200f || c == 0x61c;
+}
+
+void text_line(struct buf *out, const char *s)
+{
+	uint32_t code;
+
+	while (s && *s) {
+		size_t n = utf8_length((const unsigned char *)s, &code);
+
+		if (n == 0 || changes_direction(code) || code == 0x2028 || code == 0x2029)
+			buf_str(out, REPLACEMENT);
+		else if (code == '\n' || code == '\t' || code == '\r')
+			buf_char(out, ' ');
+		else if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+			buf_printf(out, "\\x%02x", (unsigned)code);
+		else
+			buf_put(out, s, n);
+		s += n ? n : 1;
+	}
+}
+
+void text_sh(struct buf *out, const char *s)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_./:,@%+=-";
+
+	if (*s && s[strspn(s, plain)] == '\0') {
+		buf_str(out, s);
+		return;
+	}
+	buf_char(out, '\'');
+	for (; *s; s++) {
+		if (*s == '\'')
+			buf_str(out, "'\\''");
+		else
+			buf_char(out, *s);
+	}
+	buf_char(out, '\'');
+}
+
+bool text_is_name(const char *s)
+{
+	static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+
+	return *s && !(*s >= '0' && *s <= '9') && s[strspn(s, name)] == '\0';
+}

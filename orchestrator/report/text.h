@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Text from recipes, logs and workloads, made fit to print. It may hold anything: quotes, markup,
+ * control sequences of terminals, bytes that are no UTF-8, overrides of the reading direction. What
+ * comes out is valid UTF-8 in which nothing can act; what was there can still be recognised.
+ */
+#ifndef FETTLE_REPORT_TEXT_H
+#define FETTLE_REPORT_TEXT_H
+
+#include "orchestrator/base/str.h"
+
+/* Append s as valid UTF-8: each byte that is none becomes U+FFFD. Nothing else changes. */
+void text_utf8(struct buf *out, const char *s);
+
+/* As text_utf8, on one line: newlines and tabs become blanks, other control characters "\x1b", and
+ * marks that change the direction of reading U+FFFD. */
+void text_line(struct buf *out, const char *s);
+
+/* One word for a POSIX shell: as it is when no character of it is special, else in single quotes. */
+void text_sh(struct buf *out, const char *s);
+
+/* May it name a variable in a shell script? [A-Za-z_][A-Za-z0-9_]* */
+bool text_is_name(const char *s);
+
+#endif
