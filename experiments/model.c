@@ -179,6 +179,28 @@ void recipe_free(struct recipe *r)
 	free(r);
 }
 
+void resources_launch(const struct resources *r, struct strv *out)
+{
+	int nodes = r->nodes > 0 ? r->nodes : 1;
+	int tasks = r->tasks_per_node > 0 ? r->tasks_per_node : 1;
+
+	if (!r->launcher || str_eq(r->launcher, "exec"))
+		return;
+	strv_add(out, r->launcher);
+	if (str_eq(r->launcher, "srun")) {
+		strv_add(out, "--mpi=none");
+		strv_add(out, "--kill-on-bad-exit=1");
+		strv_addf(out, "--nodes=%d", nodes);
+		strv_addf(out, "--ntasks=%d", nodes * tasks);
+	} else if (str_eq(r->launcher, "mpirun")) {
+		strv_add(out, "-np");
+		strv_addf(out, "%d", nodes * tasks);
+	} else if (str_eq(r->launcher, "torchrun")) {
+		strv_addf(out, "--nproc-per-node=%d", tasks);
+		strv_add(out, "--no-python");
+	}
+}
+
 const struct knob *recipe_knob(const struct recipe *r, const char *name)
 {
 	for (size_t i = 0; i < r->n_knobs; i++) {

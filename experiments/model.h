@@ -179,6 +179,9 @@ struct recipe {
 	char *scheduler;      /* "local", "slurm", "fake"; NULL: from the command line or local */
 	char *hash;           /* of all sources */
 };
+/* What is put before a workload's command so that it runs on these resources: nothing for "exec",
+ * else srun, mpirun or torchrun with their numbers. Appends to out. */
+void resources_launch(const struct resources *r, struct strv *out);
 void recipe_free(struct recipe *r); /* r itself too; NULL is fine */
 const struct knob *recipe_knob(const struct recipe *r, const char *name);
 

@@ -106,30 +106,12 @@ static struct json *limits_json(const struct workload *w)
 
 static struct json *launch_json(const struct resources *r)
 {
-	struct json *a = json_array();
-	int nodes = r->nodes > 0 ? r->nodes : 1,
-	    tasks = r->tasks_per_node > 0 ? r->tasks_per_node : 1;
-	char text[32];
+	struct strv launch = {0};
+	struct json *a;
 
-	if (!r->launcher || str_eq(r->launcher, "exec"))
-		return a;
-	json_add_text(a, r->launcher);
-	if (str_eq(r->launcher, "srun")) {
-		json_add_text(a, "--mpi=none");
-		json_add_text(a, "--kill-on-bad-exit=1");
-		snprintf(text, sizeof text, "--nodes=%d", nodes);
-		json_add_text(a, text);
-		snprintf(text, sizeof text, "--ntasks=%d", nodes * tasks);
-		json_add_text(a, text);
-	} else if (str_eq(r->launcher, "mpirun")) {
-		snprintf(text, sizeof text, "%d", nodes * tasks);
-		json_add_text(a, "-np");
-		json_add_text(a, text);
-	} else if (str_eq(r->launcher, "torchrun")) {
-		snprintf(text, sizeof text, "--nproc-per-node=%d", tasks);
-		json_add_text(a, text);
-		json_add_text(a, "--no-python");
-	}
+	resources_launch(r, &launch);
+	a = strv_json(&launch);
+	strv_free(&launch);
 	return a;
 }
 

@@ -125,7 +125,8 @@ static struct json *signals(const struct report *r)
 
 		set_text(o, "metric", s->metric);
 		set_text(o, "stat", s->stat);
-		json_set_text(o, "dimension", report_dimension_name(report_dimension_of(s->metric)));
+		json_set_text(o, "dimension",
+			      report_dimension_name(report_dimension_of(s->metric)));
 		json_set_text(o, "unit", report_unit_of(s->metric));
 		json_set_number(o, "mean", s->mean);
 		json_set_number(o, "sd", s->sd);

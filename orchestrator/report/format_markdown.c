@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tuning log for people: summary, target, the five steps in order, what was refuted or left out,
- * and what is needed to do it again. */
+/* The tuning log for people: summary, target, the five steps in order, what was refuted or left
+ * out, and what is needed to do it again. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,8 @@ static void rows_left_out(struct buf *b, size_t n, const char *what)
 		buf_printf(b, "\n%zu more %s: see the JSON form.\n", n - ROWS_MAX, what);
 }
 
-/* -- head ---------------------------------------------------------------------------------------- */
+/* -- head ----------------------------------------------------------------------------------------
+ */
 
 static void head(const struct report *r, struct buf *b)
 {
@@ -102,7 +103,8 @@ static void target(const struct report *r, struct buf *b)
 	} else {
 		buf_str(b, "Target: ");
 		md_number(b, p->target);
-		buf_printf(b, " %s: **%s** (", r->unit ? r->unit : "", report_target_name(r->target));
+		buf_printf(b, " %s: **%s** (", r->unit ? r->unit : "",
+			   report_target_name(r->target));
 		md_number(b, fixed ? r->final_mean : r->base_mean);
 		buf_printf(b, " %s measured %s).\n", r->unit ? r->unit : "",
 			   fixed ? "in the final stage" : "in the baseline");
@@ -119,7 +121,8 @@ static void target(const struct report *r, struct buf *b)
 	buf_str(b, p->n_guards ? ".\n" : "Guards: none declared; failures always count.\n");
 }
 
-/* -- stages -------------------------------------------------------------------------------------- */
+/* -- stages --------------------------------------------------------------------------------------
+ */
 
 static void stage_line(const struct report_stage *s, struct buf *b)
 {
@@ -138,9 +141,10 @@ static void stage_line(const struct report_stage *s, struct buf *b)
 
 static void arms_table(const struct report *r, const struct report_stage *s, struct buf *b)
 {
-	static const struct md_column c[] = {{"arm", false}, {"configuration", false},
+	static const struct md_column c[] = {{"arm", false},   {"configuration", false},
 					     {"trials", true}, {"failed", true},
-					     {"mean", true}, {"sd", true}, {"unit", false}};
+					     {"mean", true},   {"sd", true},
+					     {"unit", false}};
 
 	buf_char(b, '\n');
 	md_table(b, c, ARRAY_LEN(c));
@@ -159,7 +163,8 @@ static void arms_table(const struct report *r, const struct report_stage *s, str
 	}
 }
 
-/* -- 1 baseline ---------------------------------------------------------------------------------- */
+/* -- 1 baseline ----------------------------------------------------------------------------------
+ */
 
 static const struct signal_row *signal_stat(const struct report *r, const char *metric,
 					    const char *stat)
@@ -179,9 +184,9 @@ static bool leads(const struct report *r, const struct signal_row *s)
 
 static void signal_table(const struct report *r, enum report_dimension d, struct buf *b)
 {
-	static const struct md_column c[] = {{"metric", false}, {"mean", true},
-					     {"sd between trials", true}, {"p95", true},
-					     {"unit", false}, {"trials", true}};
+	static const struct md_column c[] = {
+		{"metric", false}, {"mean", true},  {"sd between trials", true},
+		{"p95", true},     {"unit", false}, {"trials", true}};
 	bool any = false;
 
 	for (size_t i = 0; i < r->n_signals; i++) {
@@ -210,24 +215,24 @@ static void signal_table(const struct report *r, enum report_dimension d, struct
 
 static void knob_table(const struct report *r, struct buf *b)
 {
-	static const struct md_column c[] = {{"knob", false}, {"passed as", false},
+	static const struct md_column c[] = {{"knob", false},    {"passed as", false},
 					     {"default", false}, {"seen in the processes", false},
-					     {"class", false}, {"proof asked for", false}};
+					     {"class", false},   {"proof asked for", false}};
 
 	buf_str(b, "\n### Knobs and their values in the baseline\n\n");
 	md_table(b, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < r->recipe->n_knobs; i++) {
 		const struct knob *k = &r->recipe->knobs[i];
-		_cleanup_free_ char *how =
-			xasprintf("%s %s%s%s", knob_how_name(k->how), k->target, k->subkey ? ":" : "",
-				  k->subkey ? k->subkey : "");
+		_cleanup_free_ char *how = xasprintf("%s %s%s%s", knob_how_name(k->how), k->target,
+						     k->subkey ? ":" : "",
+						     k->subkey ? k->subkey : "");
 
 		md_row(b);
 		md_cell_code(b, k->name);
 		md_cell_code(b, how);
 		md_cell(b, or_unset(k->default_value));
 		md_cell(b, kvs_has(&r->effective, k->name) ? kvs_get(&r->effective, k->name)
-							    : "not set");
+							   : "not set");
 		md_cell(b, knob_class_name(k->cls));
 		md_cell(b, proof_level_name(k->proof.level));
 		md_row_end(b);
@@ -268,12 +273,15 @@ static void baseline(const struct report *r, struct buf *b)
 		knob_table(r, b);
 }
 
-/* -- 2 hypotheses -------------------------------------------------------------------------------- */
+/* -- 2 hypotheses --------------------------------------------------------------------------------
+ */
 
 static void findings(const struct report *r, struct buf *b)
 {
-	static const struct md_column c[] = {{"round", true}, {"bottleneck", false},
-					     {"share of the step", true}, {"evidence", false},
+	static const struct md_column c[] = {{"round", true},
+					     {"bottleneck", false},
+					     {"share of the step", true},
+					     {"evidence", false},
 					     {"rule", false}};
 
 	if (r->n_findings == 0) {
@@ -311,10 +319,12 @@ static const char *reason_of(const struct report_hypothesis *h)
 
 static void hypothesis_table(const struct report *r, struct buf *b)
 {
-	static const struct md_column c[] = {
-		{"round", true}, {"rank", true}, {"knob", false}, {"change", false},
-		{"class", false}, {"addresses", false}, {"predicted gain", true},
-		{"ceiling", true}, {"evidence", false}, {"state", false}, {"reason", false}};
+	static const struct md_column c[] = {{"round", true},          {"rank", true},
+					     {"knob", false},          {"change", false},
+					     {"class", false},         {"addresses", false},
+					     {"predicted gain", true}, {"ceiling", true},
+					     {"evidence", false},      {"state", false},
+					     {"reason", false}};
 
 	buf_char(b, '\n');
 	md_table(b, c, ARRAY_LEN(c));
@@ -344,12 +354,15 @@ static void hypotheses(const struct report *r, struct buf *b)
 		hypothesis_table(r, b);
 }
 
-/* -- 3 experiment -------------------------------------------------------------------------------- */
+/* -- 3 experiment --------------------------------------------------------------------------------
+ */
 
 static void screen_effects(const struct report *r, int round, struct buf *b)
 {
-	static const struct md_column c[] = {
-		{"knob", false}, {"change", false}, {"against the baseline", true}, {"then", false}};
+	static const struct md_column c[] = {{"knob", false},
+					     {"change", false},
+					     {"against the baseline", true},
+					     {"then", false}};
 
 	buf_char(b, '\n');
 	md_table(b, c, ARRAY_LEN(c));
@@ -370,7 +383,8 @@ static void experiment(const struct report *r, struct buf *b)
 {
 	bool any = false;
 
-	buf_str(b, "\n## 3. Experiment\n\nEach arm changes one knob of the configuration that its round "
+	buf_str(b, "\n## 3. Experiment\n\nEach arm changes one knob of the configuration that its "
+		   "round "
 		   "starts from. A screen ranks; it claims nothing.\n");
 	for (size_t i = 0; i < r->n_stages; i++) {
 		const struct report_stage *s = &r->stages[i];
@@ -387,12 +401,14 @@ static void experiment(const struct report *r, struct buf *b)
 		buf_str(b, "\nNo screen was run.\n");
 }
 
-/* -- 4 validation -------------------------------------------------------------------------------- */
+/* -- 4 validation --------------------------------------------------------------------------------
+ */
 
 static void looks_table(const struct report_hypothesis *h, struct buf *b)
 {
-	static const struct md_column c[] = {{"look", true}, {"pairs", true}, {"effect", true},
-					     {"95 % interval", true}, {"p", true}, {"bound of p", true},
+	static const struct md_column c[] = {{"look", true},    {"pairs", true},
+					     {"effect", true},  {"95 % interval", true},
+					     {"p", true},       {"bound of p", true},
 					     {"outcome", false}};
 
 	buf_char(b, '\n');
@@ -417,8 +433,8 @@ static void looks_table(const struct report_hypothesis *h, struct buf *b)
 static void effects_table(const struct report_hypothesis *h, struct buf *b)
 {
 	static const struct md_column c[] = {{"other metric", false}, {"before", true},
-					     {"after", true}, {"change", true}, {"unit", false},
-					     {"for the", false}};
+					     {"after", true},         {"change", true},
+					     {"unit", false},         {"for the", false}};
 	static const char *const words[] = {"worse", "-", "better"};
 
 	buf_char(b, '\n');
@@ -453,7 +469,8 @@ static void proof(const struct report_hypothesis *h, struct buf *b)
 			   p->n == 1 ? "" : "s");
 	}
 	if (h->has_verdict && h->verdict.effect_unproved)
-		buf_str(b, ". **Effect unproved:** the knob is the campaign's own and only its delivery "
+		buf_str(b, ". **Effect unproved:** the knob is the campaign's own and only its "
+			   "delivery "
 			   "was shown");
 	buf_str(b, ".\n");
 }
@@ -475,8 +492,9 @@ static void logs(const struct report *r, const struct report_hypothesis *h, stru
 
 static const char *base_of(const struct report *r, const struct report_hypothesis *h)
 {
-	const struct report_stage *s =
-		h->stage >= 0 && (size_t)h->stage < r->n_stages ? &r->stages[h->stage] : NULL;
+	const struct report_stage *s = h->stage >= 0 && (size_t)h->stage < r->n_stages
+					       ? &r->stages[h->stage]
+					       : NULL;
 
 	return s && s->n_arms ? s->arms[0].config_text : NULL;
 }
@@ -553,7 +571,8 @@ static void validation(const struct report *r, struct buf *b)
 {
 	size_t n = 0;
 
-	buf_str(b, "\n## 4. Validation\n\nOn fresh blocks, until the sequential rule decides. Effects are "
+	buf_str(b, "\n## 4. Validation\n\nOn fresh blocks, until the sequential rule decides. "
+		   "Effects are "
 		   "relative, + is better; intervals hold over all looks.\n");
 	for (size_t i = 0; i < r->n_hyps; i++)
 		if (r->hyps[i].n_looks)
@@ -562,7 +581,8 @@ static void validation(const struct report *r, struct buf *b)
 		buf_str(b, "\nNothing was tested.\n");
 }
 
-/* -- 5 fixing ------------------------------------------------------------------------------------ */
+/* -- 5 fixing ------------------------------------------------------------------------------------
+ */
 
 static void fingerprint(const char *text, struct buf *b)
 {
@@ -575,7 +595,7 @@ static void fingerprint(const char *text, struct buf *b)
 	md_table(b, c, ARRAY_LEN(c));
 	for (const struct json *m = json_first(j); m; m = json_next(m)) {
 		_cleanup_free_ char *value = json_type(m) == JSON_STRING ? xstrdup(json_text(m, ""))
-									  : json_print(m, false);
+									 : json_print(m, false);
 
 		md_row(b);
 		md_cell(b, json_key(m));
@@ -627,17 +647,22 @@ static void fixing(const struct report *r, struct buf *b)
 		fingerprint(r->fix.fingerprint, b);
 }
 
-/* -- what was found, what was not ------------------------------------------------------------------ */
+/* -- what was found, what was not
+ * ------------------------------------------------------------------ */
 
 static bool refuted(const struct report_hypothesis *h)
 {
-	return h->has_verdict && !str_eq(h->verdict.outcome, verdict_outcome_name(VERDICT_ACCEPTED));
+	return h->has_verdict &&
+	       !str_eq(h->verdict.outcome, verdict_outcome_name(VERDICT_ACCEPTED));
 }
 
 static void ranking(const struct report *r, struct buf *b)
 {
-	static const struct md_column c[] = {{"knob", false}, {"change", false}, {"effect", true},
-					     {"95 % interval", true}, {"verdict", false}};
+	static const struct md_column c[] = {{"knob", false},
+					     {"change", false},
+					     {"effect", true},
+					     {"95 % interval", true},
+					     {"verdict", false}};
 	_cleanup_free_ size_t *order = xcalloc(r->n_hyps + 1, sizeof *order);
 	size_t n = report_ranking(r, order);
 
@@ -697,8 +722,8 @@ static void negative_results(const struct report *r, struct buf *b)
 
 static void faults(const struct report *r, struct buf *b)
 {
-	static const struct md_column c[] = {{"stage", false}, {"block", true}, {"attempt", true},
-					     {"slot", true}, {"arm", false}, {"state", false},
+	static const struct md_column c[] = {{"stage", false},  {"block", true}, {"attempt", true},
+					     {"slot", true},    {"arm", false},  {"state", false},
 					     {"reason", false}, {"log", false}};
 
 	buf_str(b, "\n## Trials that failed, attempts that were void\n\n");
@@ -744,7 +769,8 @@ static void events(const struct report *r, struct buf *b)
 	rows_left_out(b, r->n_events, "events");
 }
 
-/* -- accounts, reproduction ------------------------------------------------------------------------- */
+/* -- accounts, reproduction
+ * ------------------------------------------------------------------------- */
 
 static void accounts(const struct report *r, struct buf *b)
 {
@@ -752,18 +778,22 @@ static void accounts(const struct report *r, struct buf *b)
 	const struct cost_row *c = &r->cost;
 
 	buf_printf(b,
-		   "\n## Account of alpha\n\nThe chance of any false win in the campaign is at most %.4g, "
-		   "over at most %zu validation%s fixed before the first result. Tested: %zu; spent %.4g; "
+		   "\n## Account of alpha\n\nThe chance of any false win in the campaign is at "
+		   "most %.4g, "
+		   "over at most %zu validation%s fixed before the first result. Tested: %zu; "
+		   "spent %.4g; "
 		   "left: %zu validation%s",
 		   a->total, a->stages, a->stages == 1 ? "" : "s", a->used, a->spent,
 		   alpha_ledger_left(a), alpha_ledger_left(a) == 1 ? "" : "s");
 	if (alpha_ledger_left(a))
 		buf_printf(b, ", the next one at %.4g", alpha_ledger_next(a));
 	buf_printf(b,
-		   ".\n\n## Cost\n\n%lld timed trials, %lld with warm-up; %.0f s of trials; %.3f node-hours; "
+		   ".\n\n## Cost\n\n%lld timed trials, %lld with warm-up; %.0f s of trials; %.3f "
+		   "node-hours; "
 		   "%lld allocations; %lld attempts, of which %lld void or lost.\n",
-		   (long long)c->trials_timed, (long long)c->trials_all, c->trial_s, c->node_s / 3600,
-		   (long long)c->allocations, (long long)c->attempts, (long long)c->attempts_void);
+		   (long long)c->trials_timed, (long long)c->trials_all, c->trial_s,
+		   c->node_s / 3600, (long long)c->allocations, (long long)c->attempts,
+		   (long long)c->attempts_void);
 	if (str_eq(r->campaign.scheduler, "local"))
 		buf_str(b, "Measured on one machine: the conclusion holds for this machine.\n");
 }
@@ -785,12 +815,14 @@ static void shell_block(struct buf *b, const char *const *argv, size_t n)
 
 static void sources_table(const struct report *r, struct buf *b)
 {
-	static const struct md_column c[] = {{"source", false}, {"file", false}, {"XXH3-128", false}};
+	static const struct md_column c[] = {
+		{"source", false}, {"file", false}, {"XXH3-128", false}};
 
 	if (r->n_sources == 0)
 		return;
-	buf_str(b, "\nThe texts that it runs on are stored with it, so that a file that changes later "
-		   "changes nothing:\n\n");
+	buf_str(b,
+		"\nThe texts that it runs on are stored with it, so that a file that changes later "
+		"changes nothing:\n\n");
 	md_table(b, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < r->n_sources; i++) {
 		md_row(b);
@@ -816,8 +848,8 @@ static void reproduce(const struct report *r, struct buf *b)
 	md_code(b, w->name);
 	buf_str(b, " in ");
 	md_code(b, w->workdir);
-	buf_printf(b, "; window: %lld warm-up steps, then %lld steps\n",
-		   (long long)w->warmup_steps, (long long)w->steps);
+	buf_printf(b, "; window: %lld warm-up steps, then %lld steps\n", (long long)w->warmup_steps,
+		   (long long)w->steps);
 	if (w->secrets.n)
 		buf_str(b, "- Secrets, passed by name and never stored: ");
 	for (size_t i = 0; i < w->secrets.n; i++) {

@@ -10,7 +10,8 @@
 
 static bool is_word(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c & 0x80;
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c & 0x80;
 }
 
 /* Only where it would act: `num_workers 0 -> 2 [+1, +3]` reads better without backslashes. */

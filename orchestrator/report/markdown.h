@@ -13,9 +13,9 @@ void md_text(struct buf *b, const char *s); /* on one line, escaped; NULL: nothi
 /* Not for cells. */
 void md_code(struct buf *b, const char *s); /* `s`, whatever backticks it holds; NULL: nothing */
 
-void md_number(struct buf *b, double v);              /* "%.4g" */
-void md_percent(struct buf *b, double v, int digits); /* 0.0123 -> "+1.2 %" */
-void md_interval(struct buf *b, double lo, double hi); /* "[+0.5, +1.9] %" */
+void md_number(struct buf *b, double v);                         /* "%.4g" */
+void md_percent(struct buf *b, double v, int digits);            /* 0.0123 -> "+1.2 %" */
+void md_interval(struct buf *b, double lo, double hi);           /* "[+0.5, +1.9] %" */
 void md_effect(struct buf *b, double est, double lo, double hi); /* "+1.2 % [+0.5, +1.9]" */
 void md_time(struct buf *b, int64_t utc_us); /* "2026-11-29 13:21:44 UTC"; 0: "unknown" */
 
@@ -25,7 +25,7 @@ struct md_column {
 	bool right;
 };
 void md_table(struct buf *b, const struct md_column *c, size_t n);
-void md_row(struct buf *b);     /* begins a row */
+void md_row(struct buf *b); /* begins a row */
 void md_row_end(struct buf *b);
 /* One cell each. */
 void md_cell(struct buf *b, const char *s); /* md_text; NULL or "": "-" */

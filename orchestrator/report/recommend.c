@@ -26,7 +26,8 @@ static bool pending(const struct report *r)
 	return r->has_fix && r->fix.state && strstr(r->fix.state, "pending convergence");
 }
 
-/* -- comments ------------------------------------------------------------------------------------ */
+/* -- comments ------------------------------------------------------------------------------------
+ */
 
 /* Lines of a comment: a newline in the text begins another comment line, never a command. */
 static void comment(struct buf *out, const char *text)
@@ -61,13 +62,17 @@ static void warnings(const struct report *r, struct buf *out)
 {
 	if (!recommend_confirmed(r)) {
 		comment(out, "");
-		comment(out, "!!!! NOT CONFIRMED: the gain was not seen again on fresh blocks in the final");
-		comment(out, "!!!! stage. Written because --force asked for it. Do not put it to use.");
+		comment(out, "!!!! NOT CONFIRMED: the gain was not seen again on fresh blocks in "
+			     "the final");
+		comment(out,
+			"!!!! stage. Written because --force asked for it. Do not put it to use.");
 	}
 	if (pending(r)) {
 		comment(out, "");
-		comment(out, "!! Pending convergence: a setting of this fix changes the training itself (class");
-		comment(out, "!! numerics or optimisation). Hold the loss of a long run against the default's");
+		comment(out, "!! Pending convergence: a setting of this fix changes the training "
+			     "itself (class");
+		comment(out, "!! numerics or optimisation). Hold the loss of a long run against "
+			     "the default's");
 		comment(out, "!! before you rely on it.");
 	}
 }
@@ -91,7 +96,8 @@ static void header(const struct report *r, struct buf *out)
 	warnings(r, out);
 }
 
-/* -- shell --------------------------------------------------------------------------------------- */
+/* -- shell ---------------------------------------------------------------------------------------
+ */
 
 /* Variables in the order of the configuration: `export ` before each where a script runs. */
 static void variables(const struct config *c, const char *before, struct buf *out)
@@ -173,7 +179,8 @@ static int write_env(const struct report *r, struct buf *out)
 	return 0;
 }
 
-/* -- sbatch -------------------------------------------------------------------------------------- */
+/* -- sbatch --------------------------------------------------------------------------------------
+ */
 
 /* One option. sbatch splits the line at blanks, takes quotes off and reads `\` as an escape (its
  * get_argument()); `#` outside of quotes begins a comment. A control character has no place in any
@@ -184,10 +191,11 @@ static int option(struct buf *out, const char *name, const char *value, struct e
 		return 0;
 	for (const char *p = value; *p; p++)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			return err_set(e, ERR_STATE,
-				       "--%s of the campaign holds a control character: it cannot stand "
-				       "in an sbatch script",
-				       name);
+			return err_set(
+				e, ERR_STATE,
+				"--%s of the campaign holds a control character: it cannot stand "
+				"in an sbatch script",
+				name);
 	buf_printf(out, "#SBATCH --%s=", name);
 	if (value[strcspn(value, " \"'\\#")] == '\0') {
 		buf_printf(out, "%s\n", value);
@@ -227,10 +235,14 @@ static int options(const struct report *r, struct buf *out, struct err *e)
 	const struct resources *s = &r->recipe->resources;
 	const struct {
 		const char *name, *value;
-	} texts[] = {{"partition", s->partition},     {"account", s->account},
-		     {"qos", s->qos},                 {"reservation", s->reservation},
-		     {"constraint", s->constraint},   {"nodelist", s->nodelist},
-		     {"exclude", s->exclude},         {"chdir", r->recipe->workload.workdir}};
+	} texts[] = {{"partition", s->partition},
+		     {"account", s->account},
+		     {"qos", s->qos},
+		     {"reservation", s->reservation},
+		     {"constraint", s->constraint},
+		     {"nodelist", s->nodelist},
+		     {"exclude", s->exclude},
+		     {"chdir", r->recipe->workload.workdir}};
 
 	job_name(out, r->campaign.name);
 	number(out, "nodes", s->nodes > 0 ? s->nodes : 1, "");
@@ -245,7 +257,8 @@ static int options(const struct report *r, struct buf *out, struct err *e)
 			return rc;
 	}
 	buf_str(out, "#SBATCH --exclusive\n");
-	comment(out, "The trials ran on nodes of their own. Without a --time the partition's default holds:");
+	comment(out, "The trials ran on nodes of their own. Without a --time the partition's "
+		     "default holds:");
 	comment(out, "#SBATCH --time=12:00:00");
 	return 0;
 }
@@ -256,7 +269,9 @@ static void secrets(const struct report *r, struct buf *out)
 
 	for (size_t i = 0; i < s->n; i++)
 		if (text_is_name(s->v[i]))
-			buf_printf(out, ": \"${%s:?is a secret of the workload: export it before sbatch}\"\n",
+			buf_printf(out,
+				   ": \"${%s:?is a secret of the workload: export it before "
+				   "sbatch}\"\n",
 				   s->v[i]);
 }
 
@@ -283,7 +298,8 @@ static int write_sbatch(const struct report *r, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* -- json ---------------------------------------------------------------------------------------- */
+/* -- json ----------------------------------------------------------------------------------------
+ */
 
 static void set_text(struct json *o, const char *key, const char *value)
 {
@@ -383,7 +399,8 @@ static int write_json(const struct report *r, struct buf *out)
 	return 0;
 }
 
-/* -- entry --------------------------------------------------------------------------------------- */
+/* -- entry ---------------------------------------------------------------------------------------
+ */
 
 static int no_fix(const struct report *r, struct err *e)
 {
@@ -391,24 +408,28 @@ static int no_fix(const struct report *r, struct err *e)
 
 	switch (r->campaign.state) {
 	case CAMPAIGN_RUNNING:
-		return err_set(e, ERR_NOT_FOUND,
-			       "campaign %lld still runs and has no fix yet; `fettle status %lld` says "
-			       "how far it is",
-			       id, id);
+		return err_set(
+			e, ERR_NOT_FOUND,
+			"campaign %lld still runs and has no fix yet; `fettle status %lld` says "
+			"how far it is",
+			id, id);
 	case CAMPAIGN_STOPPED:
 		return err_set(e, ERR_NOT_FOUND,
-			       "campaign %lld was stopped before it had a fix; `fettle resume %lld` goes on",
+			       "campaign %lld was stopped before it had a fix; `fettle resume "
+			       "%lld` goes on",
 			       id, id);
 	case CAMPAIGN_DONE:
-		return err_set(e, ERR_NOT_FOUND,
-			       "campaign %lld accepted nothing: the default configuration stays; `fettle "
-			       "report %lld` says what was tried, refuted and left out",
-			       id, id);
+		return err_set(
+			e, ERR_NOT_FOUND,
+			"campaign %lld accepted nothing: the default configuration stays; `fettle "
+			"report %lld` says what was tried, refuted and left out",
+			id, id);
 	case CAMPAIGN_FAILED:
-		return err_set(e, ERR_NOT_FOUND,
-			       "campaign %lld failed and has no fix: %s; mend it and `fettle run` the "
-			       "recipe again",
-			       id, r->campaign.reason ? r->campaign.reason : "no reason is stored");
+		return err_set(
+			e, ERR_NOT_FOUND,
+			"campaign %lld failed and has no fix: %s; mend it and `fettle run` the "
+			"recipe again",
+			id, r->campaign.reason ? r->campaign.reason : "no reason is stored");
 	}
 	return err_set(e, ERR_NOT_FOUND, "campaign %lld has no fix", id);
 }
@@ -433,12 +454,13 @@ int recommend_write(const struct report *r, const char *form, bool force, struct
 	if (!r->has_fix || !r->fix.state || str_eq(r->fix.state, "nothing to fix"))
 		return no_fix(r, e);
 	if (!recommend_confirmed(r) && !force)
-		return err_set(e, ERR_STATE,
-			       "campaign %lld: the gain was not seen again on the fresh blocks of the "
-			       "final stage (%+.1f %% [%+.1f, %+.1f] over %d pairs), so that there is "
-			       "nothing to recommend; --force writes the configuration all the same",
-			       (long long)r->campaign.id, 100 * r->fix.est, 100 * r->fix.lo,
-			       100 * r->fix.hi, r->fix.n);
+		return err_set(
+			e, ERR_STATE,
+			"campaign %lld: the gain was not seen again on the fresh blocks of the "
+			"final stage (%+.1f %% [%+.1f, %+.1f] over %d pairs), so that there is "
+			"nothing to recommend; --force writes the configuration all the same",
+			(long long)r->campaign.id, 100 * r->fix.est, 100 * r->fix.lo,
+			100 * r->fix.hi, r->fix.n);
 	if (str_eq(form, "env"))
 		return write_env(r, out);
 	return str_eq(form, "sbatch") ? write_sbatch(r, out, e) : write_json(r, out);

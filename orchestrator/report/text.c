@@ -10,7 +10,11 @@
 static size_t utf8_length(const unsigned char *p, uint32_t *code)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t n = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3 : p[0] >> 3 == 30 ? 4 : 0;
+	size_t n = p[0] < 0x80       ? 1
+		   : p[0] >> 5 == 6  ? 2
+		   : p[0] >> 4 == 14 ? 3
+		   : p[0] >> 3 == 30 ? 4
+				     : 0;
 
 	if (n <= 1) {
 		*code = p[0];
@@ -89,7 +93,8 @@ void text_sh(struct buf *out, const char *s)
 
 bool text_is_name(const char *s)
 {
-	static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+	static const char
+		name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
 	return *s && !(*s >= '0' && *s <= '9') && s[strspn(s, name)] == '\0';
 }

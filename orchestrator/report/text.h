@@ -16,7 +16,8 @@ void text_utf8(struct buf *out, const char *s);
  * marks that change the direction of reading U+FFFD. */
 void text_line(struct buf *out, const char *s);
 
-/* One word for a POSIX shell: as it is when no character of it is special, else in single quotes. */
+/* One word for a POSIX shell: as it is when no character of it is special, else in single quotes.
+ */
 void text_sh(struct buf *out, const char *s);
 
 /* May it name a variable in a shell script? [A-Za-z_][A-Za-z0-9_]* */

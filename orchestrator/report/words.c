@@ -49,20 +49,13 @@ static const struct {
 	const char *prefix;
 	enum report_dimension dimension;
 } dimensions[] = {
-	{"loss", DIMENSION_CORRECTNESS},
-	{"val_loss", DIMENSION_CORRECTNESS},
-	{"train_loss", DIMENSION_CORRECTNESS},
-	{"grad_norm", DIMENSION_CORRECTNESS},
-	{"skipped_iters", DIMENSION_CORRECTNESS},
-	{"nan_iters", DIMENSION_CORRECTNESS},
-	{"coll_wrong", DIMENSION_CORRECTNESS},
-	{"cuda_ooms", DIMENSION_CORRECTNESS},
-	{"trial_failed", DIMENSION_CORRECTNESS},
-	{"throughput_", DIMENSION_THROUGHPUT},
-	{"tflops", DIMENSION_THROUGHPUT},
-	{"coll_algbw", DIMENSION_THROUGHPUT},
-	{"coll_busbw", DIMENSION_THROUGHPUT},
-	{"busbw", DIMENSION_THROUGHPUT},
+	{"loss", DIMENSION_CORRECTNESS},          {"val_loss", DIMENSION_CORRECTNESS},
+	{"train_loss", DIMENSION_CORRECTNESS},    {"grad_norm", DIMENSION_CORRECTNESS},
+	{"skipped_iters", DIMENSION_CORRECTNESS}, {"nan_iters", DIMENSION_CORRECTNESS},
+	{"coll_wrong", DIMENSION_CORRECTNESS},    {"cuda_ooms", DIMENSION_CORRECTNESS},
+	{"trial_failed", DIMENSION_CORRECTNESS},  {"throughput_", DIMENSION_THROUGHPUT},
+	{"tflops", DIMENSION_THROUGHPUT},         {"coll_algbw", DIMENSION_THROUGHPUT},
+	{"coll_busbw", DIMENSION_THROUGHPUT},     {"busbw", DIMENSION_THROUGHPUT},
 	{"data_wait_ratio", DIMENSION_LATENCY},
 };
 
@@ -109,7 +102,8 @@ size_t report_ranking(const struct report *r, size_t *out)
 
 		if (!measured(&r->hyps[i]))
 			continue;
-		/* insertion: a campaign confirms a few hypotheses, and equal effects keep their order */
+		/* insertion: a campaign confirms a few hypotheses, and equal effects keep their
+		 * order */
 		while (k > 0 && r->hyps[out[k - 1]].verdict.est < r->hyps[i].verdict.est) {
 			out[k] = out[k - 1];
 			k--;
