@@ -39,7 +39,7 @@ return {
 			values = { 2 },
 			bottleneck = "compute",
 		},
-		"malloc_arena_max",
+		MALLOC_ARENA_MAX = { 1 },
 	},
 
 	scheduler = "local",
