@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Dispatch and exit status only: every subcommand is a file in orchestrator/cmd/. */
+#include <argp.h>
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
@@ -119,6 +120,7 @@ int main(int argc, char **argv)
 	int status;
 
 	setlocale(LC_CTYPE, ""); /* widths of characters only: numbers stay those of the C locale */
+	argp_err_exit_status = EXIT_USAGE; /* of glibc, for the options of every command */
 	signal(SIGPIPE, SIG_IGN); /* a helper that dies is an error to report, not our death */
 	status = command_line(argc, argv);
 	/* A full disk under a redirected report must not look like success. */

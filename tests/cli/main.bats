@@ -3,6 +3,8 @@
 # The program itself: help, version, unknown commands, exit statuses.
 # shellcheck disable=SC2016 # the backquotes of the messages are meant as they are
 
+bats_require_minimum_version 1.5.0
+
 @test "no argument prints the help on stderr, with status 2" {
 	run --separate-stderr "$FETTLE"
 	[ "$status" -eq 2 ]
@@ -59,4 +61,35 @@
 @test "a reader that goes away is no crash" {
 	run sh -c '{ "$FETTLE" --help; echo $? >&2; } | true'
 	[[ $output =~ ^[04]$ ]]
+}
+
+@test "a slip of the fingers gets the nearest command" {
+	run "$FETTLE" statsu
+	[ "$status" -eq 2 ]
+	[[ $output == *'did you mean `status`?'* ]]
+}
+
+@test "every command explains itself, also through help" {
+	while read -r name _; do
+		run --separate-stderr "$FETTLE" "$name" --help
+		[ "$status" -eq 0 ] || { echo "$name --help: status $status"; return 1; }
+		[[ ${output,,} == "usage: fettle $name"* ]] || { echo "$name --help: $output"; return 1; }
+		[ -z "$stderr" ]
+		run "$FETTLE" help "$name"
+		[ "$status" -eq 0 ]
+	done < <("$FETTLE" --help | sed -n 's/^  \([a-z][a-z-]*\)  *[a-z].*/\1/p')
+}
+
+@test "an unknown option of any command: status 2" {
+	while read -r name _; do
+		run "$FETTLE" "$name" --no-such-option-at-all
+		[ "$status" -eq 2 ] || { echo "$name: status $status: $output"; return 1; }
+	done < <("$FETTLE" --help | sed -n 's/^  \([a-z][a-z-]*\)  *[a-z].*/\1/p')
+}
+
+@test "-v and -vv are accepted before the command only" {
+	run "$FETTLE" -v -vv --version
+	[ "$status" -eq 0 ]
+	run "$FETTLE" -vvv --version
+	[ "$status" -eq 2 ]
 }
