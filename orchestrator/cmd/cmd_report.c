@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <argp.h>
+#include <stdlib.h>
+
+#include "orchestrator/base/mem.h"
+#include "orchestrator/cmd/drive.h"
+#include "orchestrator/cmd/output.h"
+#include "orchestrator/report/report.h"
+
+extern const struct cmd cmd_report;
+
+struct args {
+	struct drive_options look;
+	const char *campaign, *file;
+	const struct report_format *format;
+};
+
+static void choose_format(struct args *a, const char *name, struct argp_state *state)
+{
+	struct buf names = {0};
+
+	a->format = report_format_find(name);
+	if (a->format)
+		return;
+	for (const struct report_format *const *f = report_format_table; *f; f++)
+		buf_printf(&names, "%s%s", names.len ? ", " : "", (*f)->name);
+	argp_error(state, "there is no format \"%s\": %s", name, names.data);
+	buf_free(&names);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->look;
+		return 0;
+	case 'f':
+		choose_format(a, arg, state);
+		return 0;
+	case 'o':
+		a->file = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->campaign)
+			argp_error(state, "one campaign at a time, got %s too", arg);
+		a->campaign = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->format)
+			a->format = report_format_find(a->look.json ? "json" : "markdown");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int print(struct workspace *w, const struct args *a, struct err *e)
+{
+	struct recipe *recipe = NULL;
+	struct report *report = NULL;
+	struct buf text = {0};
+	int64_t id;
+	int rc = drive_find(w, a->campaign, &id, e);
+
+	if (rc == 0)
+		rc = drive_report(w, id, &recipe, &report, e);
+	if (rc == 0 && (rc = a->format->write(report, &text, e)) == 0)
+		rc = output_write(a->file, &text, e);
+	buf_free(&text);
+	report_free(report);
+	recipe_free(recipe);
+	return rc;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp_option opts[] = {
+		{"format", 'f', "FORMAT", 0, "markdown (the default) or json", 0},
+		{"output", 'o', "FILE", 0, "write there instead of to stdout", 0},
+		{0}};
+	static const struct argp_child children[] = {{&look_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = opts,
+		.parser = parse,
+		.args_doc = "[CAMPAIGN]",
+		.doc = "The tuning log of a campaign (number or name; default: the newest): what "
+		       "was "
+		       "measured, proposed, tried, refuted and fixed, and how to do it again.\v"
+		       "Also while the campaign runs. --json is --format json; the fields are in "
+		       "orchestrator/report/REPORT.md.",
+		.children = children};
+	struct args a = {0};
+	struct workspace *w = NULL;
+	struct err e = {0};
+	int status = 0;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	if (workspace_open(workspace_default(a.look.workspace), DB_READ, &clock_system, &w, &e) <
+		    0 ||
+	    print(w, &a, &e) < 0)
+		status = cmd_fail(&cmd_report, &e);
+	workspace_close(w);
+	return status;
+}
+
+const struct cmd cmd_report = {
+	.name = "report", .summary = "the tuning log of a campaign", .run = run};
