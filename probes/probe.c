@@ -90,13 +90,11 @@ enum probe_status probe_file(const struct probe *p, const struct probe_context *
 	if (!f) {
 		if (errno != ENOENT)
 			err_sys(err, ERR_IO, "%s", path);
-		if (detail)
+		else if (detail)
 			buf_printf(detail, "%s: %s", path, strerror(errno));
 		return PROBE_ABSENT;
 	}
 	if (p->open(&named, sink, &r, err)) {
-		if (detail)
-			buf_str(detail, err->text);
 		gzclose(f);
 		return PROBE_ABSENT;
 	}
@@ -104,8 +102,7 @@ enum probe_status probe_file(const struct probe *p, const struct probe_context *
 	rc = feed_all(p, r, f, path, err);
 	gzclose(f);
 	s = p->finish(r, detail);
-	if (rc && detail)
-		buf_printf(detail, "%s%s", detail->len ? "; " : "",
-			   rc > 0 ? "the gzip file is cut or damaged" : err->text);
+	if (rc > 0 && detail)
+		buf_printf(detail, "%sthe gzip file is cut or damaged", detail->len ? "; " : "");
 	return rc && s == PROBE_OK ? PROBE_PARTIAL : s;
 }

@@ -9,8 +9,8 @@
  *   rank=0 time (ms) | fwd: 435.67 | bwd: 744.11 | ...       (wall_clock_breakdown)
  *   [Rank 0] step=40, skipped=2, lr=[..], mom=[..]
  *
- * Its samples a second carry the label source=deepspeed: pipeline engines time only a part of the
- * step, so it is no objective without a check against batch over step time. The running average
+ * Its samples a second carry the label source=deepspeed as soon as the same text gives batch over
+ * step time (Megatron-DeepSpeed): pipeline engines time only a part of the step. The running average
  * starts with inf and mixes in the warm-up: it is not taken.
  */
 #include <string.h>
@@ -21,9 +21,12 @@
 static const struct kv source_label[] = {
 	{(char *)(uintptr_t) "source", (char *)(uintptr_t) "deepspeed"}};
 
-static struct emit_tag sourced(int64_t step)
+static struct emit_tag sourced(const struct train_state *st)
 {
-	return (struct emit_tag){.step = step, .t_us = -1, .labels = source_label, .n_labels = 1};
+	return (struct emit_tag){.step = -1,
+				 .t_us = -1,
+				 .labels = source_label,
+				 .n_labels = st->shared->samples_per_s};
 }
 
 static int64_t as_step(double v)
@@ -47,7 +50,7 @@ static int64_t old_step(struct span t, const char *end)
 static bool timer_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
 	struct span t = input_span(l), at = span_after(t, "SamplesPerSec=");
-	struct emit_tag tag = sourced(-1), plain = EMIT_NONE;
+	struct emit_tag tag = sourced(st), plain = EMIT_NONE;
 	const char *key = "CurrSamplesPerSec=";
 	double v;
 
@@ -72,7 +75,7 @@ static bool timer_line(struct train_state *st, struct emit *o, const struct inpu
 static bool pipeline_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
 	struct span t = span_after(input_span(l), "steps: ");
-	struct emit_tag tag = EMIT_NONE, rate = sourced(-1);
+	struct emit_tag tag = EMIT_NONE, rate = sourced(st);
 	double v;
 
 	if (!t.s || !span_has(t, "iter time (s): ") || !train_number(l, t, "", " ", &v))

@@ -7,8 +7,9 @@
  *   {'train_runtime': 919.03, 'train_samples_per_second': 1.088, ..., 'train_loss': 2.7}
  *
  * The step is the count of the last nameless progress bar before it (the dict has only an epoch);
- * the bar's own smoothed rate is step_time_ms with the label source=tqdm. A bar counts once, as it
- * stood last in its line, and only if its total is that of the training.
+ * the bar's own smoothed rate is step_time_ms, with the label source=tqdm if the text gives a step
+ * time of a framework too. A bar counts once, as it stood last in its line, and only if its total is
+ * that of the training.
  */
 #include <string.h>
 
@@ -111,7 +112,7 @@ static bool dicts(const struct train_state *st, struct emit *o, struct span t)
 
 static bool progress(struct train_state *st, struct emit *o, const struct input_line *l)
 {
-	struct emit_tag tag = {.t_us = -1, .labels = tqdm_label, .n_labels = 1};
+	struct emit_tag tag = {.t_us = -1, .labels = tqdm_label, .n_labels = st->shared->step_time};
 	struct bar b;
 
 	if (!bar_find(input_span(l), &b) || b.desc.n)

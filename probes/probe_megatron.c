@@ -143,10 +143,12 @@ static void emit_throughput(struct emit *o, const struct train_state *st, const 
 {
 	double rate = rec->samples_per_s;
 
+	st->shared->step_time = st->shared->step_time || rec->step_ms > 0;
 	if (rec->batch > 0 && rec->step_ms > 0)
 		rate = rec->batch * 1000 / rec->step_ms;
 	if (rate <= 0)
 		return;
+	st->shared->samples_per_s = true;
 	emit_value(o, "throughput_samples_per_s", rate, tag);
 	if (st->seq_length > 0)
 		emit_value(o, "throughput_tokens_per_s", rate * st->seq_length, tag);

@@ -12,6 +12,7 @@ struct probe_run {
 	struct input *in;
 	struct emit out;
 	const struct train_dialect *const *dialects;
+	struct train_shared shared;
 	struct train_state states[DIALECTS_MAX];
 	bool seen[DIALECTS_MAX]; /* its name was reported */
 	int64_t oom_line;        /* the first line that says "out of memory", 0: none */
@@ -57,7 +58,7 @@ int train_open(const struct train_dialect *const *dialects, const struct probe_c
 	emit_open(&r->out, c, sink);
 	r->dialects = dialects;
 	for (size_t i = 0; i < DIALECTS_MAX; i++)
-		r->states[i].step = -1;
+		r->states[i] = (struct train_state){.shared = &r->shared, .step = -1};
 	r->in = input_new(on_line, r);
 	*out = r;
 	return 0;

@@ -13,8 +13,15 @@
 #include "probes/emit.h"
 #include "probes/probe.h"
 
-/* What a dialect remembers from line to line; zero but for step at the start. */
+/* What the dialects of one text know of each other. */
+struct train_shared {
+	bool step_time;     /* a framework's own timer gave step_time_ms */
+	bool samples_per_s; /* throughput_samples_per_s is known from batch over step time */
+};
+
+/* What a dialect remembers from line to line; zero but for step and shared at the start. */
 struct train_state {
+	struct train_shared *shared;
 	int64_t step;             /* of the last record, -1 before it */
 	int64_t total;            /* steps of the run, 0 unknown */
 	double seq_length, batch; /* tokens a sample, samples a step; 0 unknown */
