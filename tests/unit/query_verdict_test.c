@@ -136,7 +136,7 @@ static void a_campaign_has_one_fix(void **state)
 {
 	struct store st = store_new(":memory:");
 	struct fix_row in = {.campaign = st.campaign,
-			     .state = TEXT("nothing to fix"),
+			     .state = TEXT("not measured"),
 			     .est = NAN,
 			     .lo = NAN,
 			     .hi = NAN,
