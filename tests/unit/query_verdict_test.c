@@ -88,7 +88,7 @@ static void verdicts_are_append_only(void **state)
 				  "hi, df, p, p_star, alpha_spent, sign_flip_p, "
 				  "pending_convergence, effect_unproved, inputs_hash, at_us "
 				  "FROM verdict"),
-		SQLITE_CONSTRAINT_TRIGGER); /* through the index of last words */
+		SQLITE_CONSTRAINT_TRIGGER);
 	assert_int_equal(store_count(st.db, "SELECT count(*) FROM verdict WHERE est = 0.125"), 1);
 	db_close(st.db);
 }
