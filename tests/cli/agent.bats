@@ -3,8 +3,10 @@
 # fettle-agent on this machine: what it records, and that it bounds and cleans up whatever a workload does.
 # shellcheck disable=SC2016 # $ in the workloads is for their own shell
 
+bats_require_minimum_version 1.5.0
+
 setup() {
-	AGENT=$FETTLE_BUILD/fettle-agent
+	AGENT=${FETTLE_BUILD:-$BATS_TEST_DIRNAME/../../build/release}/fettle-agent
 	B=$BATS_TEST_TMPDIR/block
 	MARK=agentbats$$x$BATS_TEST_NUMBER # in the arguments of what must not survive
 	mkdir -p "$B"
@@ -12,7 +14,7 @@ setup() {
 
 teardown() {
 	# nothing of any test may be left, whatever it was about
-	! pgrep -f "$MARK"
+	run ! pgrep -f "$MARK"
 }
 
 # block PROGRAM [JQ FILTER]: one arm that runs PROGRAM in sh, one slot; the filter changes the rest.
@@ -88,7 +90,7 @@ steps='i=0; while :; do i=$((i+1)); echo "step $i"; sleep 0.05; done'
 	grep -Eqx "MASTER_PORT=[0-9]+" "$B/t00/out"
 	grep -qx "WANDB_MODE=online" "$B/t00/out"
 	grep -qx "$BATS_TEST_TMPDIR" "$B/t00/out"
-	! grep -Eq '^(FOREIGN|DROP|HF_HUB_OFFLINE)=' "$B/t00/out"
+	run ! grep -Eq '^(FOREIGN|DROP|HF_HUB_OFFLINE)=' "$B/t00/out"
 }
 
 @test "a checkpoint of one trial is not seen by the next" {
@@ -125,7 +127,7 @@ steps='i=0; while :; do i=$((i+1)); echo "step $i"; sleep 0.05; done'
 	[ "$(t .state)" = ok ]
 	[ "$(t .leftovers)" = 2 ]
 	[ "$(t .cleaned)" = true ]
-	! pgrep -f "$MARK"
+	run ! pgrep -f "$MARK"
 }
 
 @test "a daemon that holds the output open does not keep the trial" {
@@ -133,7 +135,7 @@ steps='i=0; while :; do i=$((i+1)); echo "step $i"; sleep 0.05; done'
 	run timeout 20 "$AGENT" "$B"
 	[ "$status" -eq 0 ]
 	[ "$(t .leftovers)" = 1 ]
-	[ "$(cat "$B/t00/out")" = done ]
+	[ "$(cat "$B/t00/out")" = "done" ]
 }
 
 @test "files left in /dev/shm are removed, those in use elsewhere and older ones are not" {
@@ -246,7 +248,7 @@ steps='i=0; while :; do i=$((i+1)); echo "step $i"; sleep 0.05; done'
 	[ "$(pgrep -fc "$MARK.[abc]")" -ge 3 ]
 	kill -9 $agent
 	for _ in $(seq 100); do pgrep -f "$MARK" >/dev/null || break; sleep 0.1; done
-	! pgrep -f "$MARK"
+	run ! pgrep -f "$MARK"
 	[ ! -e "$B/done.json" ]
 	[ ! -e "$B/t00.json" ]
 }
@@ -281,7 +283,7 @@ steps='i=0; while :; do i=$((i+1)); echo "step $i"; sleep 0.05; done'
 		| .evidence.env_prefixes = ["WANDB", "API"]'
 	WANDB_API_KEY=hunter2-secret FETTLE_SECRETS=$BATS_TEST_TMPDIR/secrets "$AGENT" "$B"
 	[ "$(t .exit)" = 1 ]
-	! grep -rl 'hunter2-secret\|from-the-file-4711' "$B" --include='*.json'
+	run ! grep -l 'hunter2-secret\|from-the-file-4711' "$B"/t00.json "$B"/done.json "$B"/claim.json
 	[ "$(t '.ranks[0] | has("env")')" = true ]
 	[ "$(t '.ranks[0].env, .ranks[0].env_other | has("WANDB_API_KEY")' | sort -u)" = false ]
 	[[ $(t .reason) == *'bad key ***'* ]]
