@@ -17,7 +17,7 @@ void buf_put(struct buf *b, const void *data, size_t n);
 void buf_str(struct buf *b, const char *s);
 void buf_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void buf_vprintf(struct buf *b, const char *fmt, va_list ap);
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 void buf_clear(struct buf *b); /* length 0, memory kept */
 void buf_free(struct buf *b);  /* also usable as a cleanup */
 char *buf_take(struct buf *b); /* the text ("" if empty), caller frees; b is empty again */
