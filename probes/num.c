@@ -41,34 +41,59 @@ struct span span_trim(struct span t)
 	return t;
 }
 
-bool span_eq(struct span t, const char *word)
+static uint64_t load8(const char *s)
 {
-	return strlen(word) == t.n && memcmp(t.s, word, t.n) == 0;
+	uint64_t v;
+
+	memcpy(&v, s, sizeof(v));
+	return v;
 }
 
-struct span span_after(struct span t, const char *key)
+static bool has_zero_byte(uint64_t v)
 {
-	size_t k = strlen(key);
-	const char *hit = t.s ? memmem(t.s, t.n, key, k) : NULL;
-
-	if (!hit)
-		return (struct span){NULL, 0};
-	return (struct span){hit + k, t.n - (size_t)(hit - t.s) - k};
+	return (v - 0x0101010101010101u) & ~v & 0x8080808080808080u;
 }
 
-bool span_has(struct span t, const char *word)
+/* Eight places at a time: only where the first and the last byte of the key are both right is the
+ * rest compared. glibc's memmem() on such short texts took half of the time of a training log. */
+struct span span_behind(struct span t, const char *key, size_t k)
 {
-	return span_after(t, word).s != NULL;
+	uint64_t first, last;
+	size_t i = 0, places;
+
+	if (!t.s || !k || k > t.n)
+		return k ? (struct span){NULL, 0} : t;
+	first = 0x0101010101010101u * (unsigned char)key[0];
+	last = 0x0101010101010101u * (unsigned char)key[k - 1];
+	places = t.n - k + 1;
+	while (i < places) {
+		size_t n = places - i < 8 ? places - i : 8;
+
+		if (n < 8 ||
+		    has_zero_byte((load8(t.s + i) ^ first) | (load8(t.s + i + k - 1) ^ last)))
+			for (size_t j = i; j < i + n; j++)
+				if (t.s[j] == key[0] && memcmp(t.s + j, key, k) == 0)
+					return (struct span){t.s + j + k, t.n - j - k};
+		i += n;
+	}
+	return (struct span){NULL, 0};
 }
 
 bool span_next(struct span *t, const char *stop, struct span *field)
 {
+	const char *hit = NULL;
 	size_t i = 0;
 
 	if (!t->s)
 		return false;
-	while (i < t->n && !strchr(stop, t->s[i]))
-		i++;
+	if (!stop[1]) {
+		hit = t->n ? memchr(t->s, stop[0], t->n) : NULL;
+		i = hit ? (size_t)(hit - t->s) : t->n;
+	} else {
+		while (i < t->n && t->s[i] != stop[0] && t->s[i] != stop[1] &&
+		       (!stop[2] || t->s[i] != stop[2]))
+			i++;
+	}
 	*field = (struct span){t->s, i};
 	if (i == t->n)
 		*t = (struct span){NULL, 0};

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A piece of text, not terminated. */
 struct span {
@@ -17,17 +18,32 @@ struct span {
 	size_t n;
 };
 
-struct span span_of(const char *s);            /* a terminated text */
-struct span span_trim(struct span t);          /* without blanks at both ends */
-bool span_eq(struct span t, const char *word); /* the same bytes */
-bool span_has(struct span t, const char *word);
-/* What follows the first `key` in t up to its end; s is NULL when key is not there. */
-struct span span_after(struct span t, const char *key);
+struct span span_of(const char *s);   /* a terminated text */
+struct span span_trim(struct span t); /* without blanks at both ends */
+/* What follows the first k bytes `key` in t up to its end; s is NULL when key is not there. */
+struct span span_behind(struct span t, const char *key, size_t k);
 /* The bytes of t before its first byte out of `stop`; t moves behind that byte. False at its end.
  */
 bool span_next(struct span *t, const char *stop, struct span *field);
 /* The next word between blanks; false when there is none. */
 bool span_word(struct span *t, struct span *word);
+
+/* Inline, so that the lengths of literal keys are known to the compiler: readers of lines ask for
+ * some twenty keys a line. */
+static inline struct span span_after(struct span t, const char *key)
+{
+	return span_behind(t, key, strlen(key));
+}
+
+static inline bool span_has(struct span t, const char *word)
+{
+	return span_behind(t, word, strlen(word)).s != NULL;
+}
+
+static inline bool span_eq(struct span t, const char *word) /* the same bytes */
+{
+	return strlen(word) == t.n && memcmp(t.s, word, t.n) == 0;
+}
 
 enum num_kind {
 	NUM_NONE, /* no number starts here */

@@ -10,8 +10,8 @@
  *   [Rank 0] step=40, skipped=2, lr=[..], mom=[..]
  *
  * Its samples a second carry the label source=deepspeed as soon as the same text gives batch over
- * step time (Megatron-DeepSpeed): pipeline engines time only a part of the step. The running average
- * starts with inf and mixes in the warm-up: it is not taken.
+ * step time (Megatron-DeepSpeed): pipeline engines time only a part of the step. The running
+ * average starts with inf and mixes in the warm-up: it is not taken.
  */
 #include <string.h>
 

@@ -8,8 +8,8 @@
  *
  * The step is the count of the last nameless progress bar before it (the dict has only an epoch);
  * the bar's own smoothed rate is step_time_ms, with the label source=tqdm if the text gives a step
- * time of a framework too. A bar counts once, as it stood last in its line, and only if its total is
- * that of the training.
+ * time of a framework too. A bar counts once, as it stood last in its line, and only if its total
+ * is that of the training.
  */
 #include <string.h>
 

@@ -234,7 +234,7 @@ static bool timer_line(struct train_state *st, struct emit *o, const struct inpu
 	return true;
 }
 
-enum { BLOCK_NONE, BLOCK_MIN_MAX, BLOCK_MAX, BLOCK_MIN, BLOCK_RANKS };
+enum { BLOCK_MIN_MAX = 1, BLOCK_MAX, BLOCK_MIN, BLOCK_RANKS };
 
 static bool block_head(struct train_state *st, struct span t)
 {
@@ -271,22 +271,32 @@ static void emit_min_max(struct emit *o, const struct train_state *st, struct sp
 	}
 }
 
-/* "    name .......: value" inside a block of timers; a line that is not indented ends the block.
- * Of a block that lists each rank nothing is taken. */
+/* "    name .......: value": the dots tell it from other indented lines, which may stand between.
+ */
+static bool timer_name(struct span *t, struct span *name)
+{
+	size_t n;
+
+	if (t->n < 5 || memcmp(t->s, "    ", 4) != 0 || !span_next(t, ":", name) || !t->s)
+		return false;
+	*name = span_trim(*name);
+	n = name->n;
+	while (name->n && (name->s[name->n - 1] == '.' || name->s[name->n - 1] == ' '))
+		name->n--;
+	*t = span_trim(*t);
+	return name->n > 0 && name->n < n;
+}
+
+/* A block of timers lasts until the next one or the next iteration. Of one that lists each rank
+ * nothing is taken. */
 static bool block_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
 	struct span t = input_span(l), name;
 
 	if (block_head(st, span_trim(t)))
 		return true;
-	if (st->block && (t.n < 5 || memcmp(t.s, "    ", 4) != 0))
-		st->block = BLOCK_NONE;
-	if (!st->block || st->block == BLOCK_RANKS || !span_next(&t, ":", &name) || !t.s)
+	if (!st->block || st->block == BLOCK_RANKS || !timer_name(&t, &name))
 		return false;
-	name = span_trim(name);
-	while (name.n && (name.s[name.n - 1] == '.' || name.s[name.n - 1] == ' '))
-		name.n--;
-	t = span_trim(t);
 	if (st->block == BLOCK_MIN_MAX)
 		emit_min_max(o, st, name, t);
 	else if (train_is_whole(l, t))

@@ -29,8 +29,8 @@ enum {
 	PROCS_MAX = 16384, /* processes of the largest job that we expect to read in one file */
 	ENV_PER_PROC_MAX = 128, /* NCCL has some 200 variables */
 	TRANSPORTS_MAX = 64,
-	ALGOS_MAX = 512, /* (function, size, algorithm) of one job */
-	WARNS_MAX = 200, /* a broken network repeats itself; the first ones say what is wrong */
+	ALGOS_MAX = 512,  /* (function, size, algorithm) of one job */
+	WARNS_MAX = 200,  /* a broken network repeats itself; the first ones say what is wrong */
 	ORIGIN_MAX = 128, /* "host:pid" */
 	NAME_MAX_BYTES = 96,
 };
