@@ -193,8 +193,14 @@ helper_libs = $(if $(shell grep -l '"orchestrator/agent/' $(1)),$(B)/libagent.a)
 .SECONDEXPANSION:
 $(UNIT_BIN) $(FUZZ_BIN): $(B)/%: $(B)/%.o $$(call helper_libs,$$*.c) $(B)/libfettle.a
 	$(call link,$(if $(filter $@,$(UNIT_BIN)),-lcmocka,-fsanitize=fuzzer) $(if $(HAVE_SLURM),-lslurm) $(LIBS))
-# Benchmarks measure code of ours; the other programs are strangers to us.
-$(filter $(B)/tests/bench/%,$(PROG_BIN)): $(B)/libfettle.a
+# Benchmarks measure code of ours. The other programs stand for those of users: whatever the mode,
+# they are built as users build theirs (one is to crash, and allocators are loaded into them).
+BENCH_BIN  := $(filter $(B)/tests/bench/%,$(PROG_BIN))
+USER_BIN   := $(filter-out $(BENCH_BIN),$(PROG_BIN))
+$(USER_BIN:%=%.o): private ALLCFLAGS = -std=c17 $(WARN) $(OPT.release) $(CFLAGS)
+$(USER_BIN): private ALLCFLAGS = $(CFLAGS)
+$(USER_BIN): private ALLLDFLAGS = $(LDFLAGS)
+$(BENCH_BIN): $(B)/libfettle.a
 $(PROG_BIN): $(B)/%: $(B)/%.o
 	$(call link,$(shell sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' $*.c))
 
