@@ -119,6 +119,8 @@ static void drop_old_marks(struct capture *c)
 
 	while (keep < c->n_marks && c->marks[keep].offset < start)
 		keep++;
+	if (keep == 0)
+		return;
 	memmove(c->marks, c->marks + keep, (c->n_marks - keep) * sizeof *c->marks);
 	c->n_marks -= keep;
 }

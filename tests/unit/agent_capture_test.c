@@ -137,7 +137,7 @@ static void the_index_gives_places_in_the_file(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3000; i++) { /* 10 bytes a time, 2 s apart: a line of the index each */
-		char line[16];
+		char line[32];
 
 		snprintf(line, sizeof line, "line%05d\n", i);
 		put(c, line, INT64_C(2000000) * i);
