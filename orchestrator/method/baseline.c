@@ -78,10 +78,13 @@ static int fail_campaign(struct campaign *c, const struct stage_row *s, const st
 							       : "no timed trial ended");
 	int rc = query_stage_close(c->ws->db, s->id, reason, e);
 
+	if (rc == 0)
+		rc = query_campaign_state(c->ws->db, c->row.id, CAMPAIGN_FAILED, reason,
+					  clock_utc_us(c->ws->clock), e);
+	if (rc == 0)
+		c->row.state = CAMPAIGN_FAILED;
 	campaign_tell(c, PROGRESS_STAGE, 1, "%s", reason);
-	return rc < 0 ? rc
-		      : query_campaign_state(c->ws->db, c->row.id, CAMPAIGN_FAILED, reason,
-					     clock_utc_us(c->ws->clock), e);
+	return rc;
 }
 
 static int conclude(struct campaign *c, const struct stage_row *s, struct err *e)
