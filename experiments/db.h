@@ -26,9 +26,10 @@ enum db_mode { DB_CREATE, DB_WRITE, DB_READ };
 /* Open `path` (":memory:" too) and bring it to this program's schema (not in DB_READ). A file of a
  * newer schema is refused with both numbers and what to do. DB_WRITE and DB_READ of an absent file:
  * ERR_NOT_FOUND. The file is created 0600, its directory must exist. Before an upgrade the file is
- * copied to <path>.before-<its schema>. DB_READ of an older schema: ERR_STATE. `c` (NULL: the system's)
- * stamps schema_upgrade rows. */
-int db_open(const char *path, enum db_mode mode, const struct clock *c, struct db **out, struct err *e);
+ * copied to <path>.before-<its schema>. DB_READ of an older schema: ERR_STATE. `c` (NULL: the
+ * system's) stamps schema_upgrade rows. */
+int db_open(const char *path, enum db_mode mode, const struct clock *c, struct db **out,
+	    struct err *e);
 void db_close(struct db *db);
 int db_version(struct db *db, int *out, struct err *e);
 
@@ -41,7 +42,8 @@ void db_rollback(struct db *db); /* harmless when none is open */
 void db_counters(const struct db *db, int64_t *commits, int64_t *statements);
 
 /* Copy it, as it is at this moment, to a file that does not exist yet (ERR_STATE if it does): one
- * private file with a rollback journal. Through the backup API: VACUUM INTO came with SQLite 3.27. */
+ * private file with a rollback journal. Through the backup API: VACUUM INTO came with SQLite 3.27.
+ */
 int db_backup(struct db *db, const char *to, struct err *e);
 
 #endif

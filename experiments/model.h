@@ -16,22 +16,52 @@
 
 /* Every enum below has NAME_name(value) -> the word stored in the database and shown, and
  * NAME_parse(word, &out) -> false for an unknown word. The words are those of DESIGN 1. */
-#define MODEL_ENUM(type)                                                                           \
-	const char *type##_name(enum type v);                                                      \
+#define MODEL_ENUM(type)                      \
+	const char *type##_name(enum type v); \
 	bool type##_parse(const char *word, enum type *out);
 
-enum better { BETTER_UP, BETTER_DOWN, BETTER_NONE };             /* up, down, none */
+enum better { BETTER_UP, BETTER_DOWN, BETTER_NONE }; /* up, down, none */
 enum knob_class { CLASS_NEUTRAL, CLASS_NUMERICS, CLASS_OPTIMISATION };
-enum knob_how { HOW_ENV, HOW_ARG };                              /* env, arg */
+enum knob_how { HOW_ENV, HOW_ARG }; /* env, arg */
 enum proof_level { PROOF_NONE, PROOF_DELIVERED, PROOF_ACKNOWLEDGED, PROOF_EFFECTIVE };
 enum run_mode { MODE_QUICK, MODE_STANDARD, MODE_LONG, MODE_STRICT };
-enum stage_kind { STAGE_AA, STAGE_VERIFY, STAGE_SCREEN, STAGE_CONFIRM, STAGE_ABLATE, STAGE_FINAL, STAGE_SOAK, STAGE_CANARY };
-enum arm_role { ROLE_BASELINE, ROLE_TREATMENT };                 /* an A/A stage has one of each, of one configuration */
+enum stage_kind {
+	STAGE_AA,
+	STAGE_VERIFY,
+	STAGE_SCREEN,
+	STAGE_CONFIRM,
+	STAGE_ABLATE,
+	STAGE_FINAL,
+	STAGE_SOAK,
+	STAGE_CANARY
+};
+enum arm_role {
+	ROLE_BASELINE,
+	ROLE_TREATMENT
+}; /* an A/A stage has one of each, of one configuration */
 enum hypothesis_state { HYP_PROPOSED, HYP_LINTED_OUT, HYP_NOT_TRIED, HYP_SCREENED_OUT, HYP_TESTED };
-enum bottleneck { BOTTLENECK_UNKNOWN, BOTTLENECK_COMPUTE, BOTTLENECK_COMMUNICATION, BOTTLENECK_STORAGE, BOTTLENECK_HOST, BOTTLENECK_MEMORY };
-enum trial_state { TRIAL_OK, TRIAL_FAILED, TRIAL_VOID, TRIAL_LOST }; /* ok, failed (its arm's fault), void (infrastructure's), lost (no record) */
-enum attempt_state { ATTEMPT_PLANNED, ATTEMPT_SUBMITTED, ATTEMPT_VALID, ATTEMPT_VOID, ATTEMPT_LOST };
-enum slot_kind { SLOT_WARMUP, SLOT_TIMED };                      /* a warm-up trial is run and never counted */
+enum bottleneck {
+	BOTTLENECK_UNKNOWN,
+	BOTTLENECK_COMPUTE,
+	BOTTLENECK_COMMUNICATION,
+	BOTTLENECK_STORAGE,
+	BOTTLENECK_HOST,
+	BOTTLENECK_MEMORY
+};
+enum trial_state {
+	TRIAL_OK,
+	TRIAL_FAILED,
+	TRIAL_VOID,
+	TRIAL_LOST
+}; /* ok, failed (its arm's fault), void (infrastructure's), lost (no record) */
+enum attempt_state {
+	ATTEMPT_PLANNED,
+	ATTEMPT_SUBMITTED,
+	ATTEMPT_VALID,
+	ATTEMPT_VOID,
+	ATTEMPT_LOST
+};
+enum slot_kind { SLOT_WARMUP, SLOT_TIMED }; /* a warm-up trial is run and never counted */
 enum campaign_state { CAMPAIGN_RUNNING, CAMPAIGN_STOPPED, CAMPAIGN_DONE, CAMPAIGN_FAILED };
 enum verdict_outcome {
 	VERDICT_INVALID,        /* no claim possible: see the reason */
@@ -55,7 +85,8 @@ MODEL_ENUM(trial_state)
 MODEL_ENUM(attempt_state)
 MODEL_ENUM(slot_kind)
 MODEL_ENUM(campaign_state)
-MODEL_ENUM(verdict_outcome) /* "invalid", "rejected: guard", "accepted", "equivalent", "rejected: no useful gain", "rejected: worse", "inconclusive" */
+MODEL_ENUM(verdict_outcome) /* "invalid", "rejected: guard", "accepted", "equivalent", "rejected: no
+			       useful gain", "rejected: worse", "inconclusive" */
 
 /* -- metrics ------------------------------------------------------------------------------- */
 
@@ -81,31 +112,41 @@ struct place {
  * accepted; the others say how to show it. "{value}" in a pattern stands for the arm's value. */
 struct proof {
 	enum proof_level level;
-	char *log_pattern;  /* acknowledged: PCRE2, searched in the trial's output and in facts "key=text" of the probes; the component's own line */
-	char *fact;         /* acknowledged: a probe fact's key whose text must equal the value ("nccl.env.NCCL_BUFFSIZE") */
-	char *maps;         /* effective: a file whose name contains this is mapped into every rank (libjemalloc) */
-	char *metric;       /* effective: mean of this sampled metric (tree_procs, tree_threads) ... */
-	char *metric_expect;/* ... must differ from the baseline arm's in this direction: "up", "down", "change" */
+	char *log_pattern; /* acknowledged: PCRE2, searched in the trial's output and in facts
+			      "key=text" of the probes; the component's own line */
+	char *fact;        /* acknowledged: a probe fact's key whose text must equal the value
+			      ("nccl.env.NCCL_BUFFSIZE") */
+	char *maps;        /* effective: a file whose name contains this is mapped into every rank
+			      (libjemalloc) */
+	char *metric; /* effective: mean of this sampled metric (tree_procs, tree_threads) ... */
+	char *metric_expect; /* ... must differ from the baseline arm's in this direction: "up",
+				"down", "change" */
 };
 
 struct knob {
 	char *name, *summary;
 	enum knob_how how;
-	char *target;        /* variable name, or argument ("--num-workers", or "--x=" for one token) */
-	char *subkey;        /* inside a list "k:v,k:v" of the variable (PYTORCH_CUDA_ALLOC_CONF); NULL if none */
-	bool flag;           /* argument without a value: "true" puts it in, "false" takes it out */
+	char *target; /* variable name, or argument ("--num-workers", or "--x=" for one token) */
+	char *subkey; /* inside a list "k:v,k:v" of the variable (PYTORCH_CUDA_ALLOC_CONF); NULL if
+			 none */
+	bool flag;    /* argument without a value: "true" puts it in, "false" takes it out */
 	enum knob_class cls;
 	char *default_value; /* what the baseline has; NULL: not set at all */
 	struct strv values;  /* candidate values, text; the default is not among them */
 	struct proof proof;
-	struct strv implies; /* effective keys that may change with it: "env.NAME" or "arg.--name" */
-	char *requires_knob; /* meaningful only when this knob ... */
-	struct strv requires_values; /* ... has one of these values in the incumbent (prefetch_factor needs num_workers > 0) */
+	struct strv
+		implies; /* effective keys that may change with it: "env.NAME" or "arg.--name" */
+	char *requires_knob;         /* meaningful only when this knob ... */
+	struct strv requires_values; /* ... has one of these values in the incumbent
+					(prefetch_factor needs num_workers > 0) */
 	enum bottleneck bottleneck;  /* what it addresses, for the default rule */
-	char *expect;        /* function path for script_eval(): signals -> {gain=, ceiling=, why=}; NULL: none */
-	char *lint;          /* function path: (value, signals) -> nil or a reason to leave it out; NULL: none */
-	bool user_defined;   /* defined in the campaign itself: defaults to proof delivered, reported as "effect unproved" */
-	char *risk, *notes;  /* one line each; NULL: none */
+	char *expect; /* function path for script_eval(): signals -> {gain=, ceiling=, why=}; NULL:
+			 none */
+	char *lint;   /* function path: (value, signals) -> nil or a reason to leave it out; NULL:
+			 none */
+	bool user_defined;  /* defined in the campaign itself: defaults to proof delivered, reported
+			       as "effect unproved" */
+	char *risk, *notes; /* one line each; NULL: none */
 	struct place at;
 };
 /* What the workload's own command or environment already gives to the knob; heap, NULL: nothing. */
@@ -115,29 +156,34 @@ void knob_done(struct knob *k); /* what it holds, not k itself; NULL is fine */
 
 struct guard {
 	char *metric;
-	char *stat;          /* "mean", "p95", "last", "max", ...: see metric_stat in query.h */
-	double margin;       /* relative, >= 0: how much worse it may be */
+	char *stat;    /* "mean", "p95", "last", "max", ...: see metric_stat in query.h */
+	double margin; /* relative, >= 0: how much worse it may be */
 	struct place at;
 };
 
-enum metric_source { SOURCE_PROBE, SOURCE_PATTERN, SOURCE_METRICS_FILE }; /* output through a probe; through a pattern; $FETTLE_METRICS */
+enum metric_source {
+	SOURCE_PROBE,
+	SOURCE_PATTERN,
+	SOURCE_METRICS_FILE
+}; /* output through a probe; through a pattern; $FETTLE_METRICS */
 MODEL_ENUM(metric_source)
 
 struct workload {
 	char *name;
-	struct strv command;  /* argv; command[0] is looked up in PATH of the trial */
-	char *workdir;        /* absolute, existing */
-	struct kvs env;       /* on top of the captured allow-list */
-	struct strv secrets;  /* names of variables passed by name, never stored */
+	struct strv command;         /* argv; command[0] is looked up in PATH of the trial */
+	char *workdir;               /* absolute, existing */
+	struct kvs env;              /* on top of the captured allow-list */
+	struct strv secrets;         /* names of variables passed by name, never stored */
 	int64_t warmup_steps, steps; /* measured window; steps 0: the trial runs to its own end */
-	char *step_pattern;   /* PCRE2 that matches once a step in the output; NULL with steps 0 or source metrics_file */
+	char *step_pattern; /* PCRE2 that matches once a step in the output; NULL with steps 0 or
+			       source metrics_file */
 	enum metric_source source;
-	char *probe;          /* SOURCE_PROBE: probe name ("train_log") */
-	char *pattern;        /* SOURCE_PATTERN: PCRE2 with named groups */
-	bool whole_run;       /* no steps: objective trial_wall_s or a single value a run */
-	int64_t trial_limit_s;/* a trial that runs longer is killed and failed */
+	char *probe;           /* SOURCE_PROBE: probe name ("train_log") */
+	char *pattern;         /* SOURCE_PATTERN: PCRE2 with named groups */
+	bool whole_run;        /* no steps: objective trial_wall_s or a single value a run */
+	int64_t trial_limit_s; /* a trial that runs longer is killed and failed */
 	int64_t log_limit_bytes;
-	struct place at;      /* of its command */
+	struct place at; /* of its command */
 };
 
 /* What to ask from the scheduler, a trial. Zero or NULL: not asked. */
@@ -146,13 +192,13 @@ struct resources {
 	int64_t mem_mib_per_node;
 	int64_t time_limit_s; /* of a whole allocation; 0: derived from trials */
 	char *partition, *account, *qos, *reservation, *constraint, *nodelist, *exclude;
-	char *launcher;       /* "exec" (default for one task), "srun", "mpirun", "torchrun" */
+	char *launcher; /* "exec" (default for one task), "srun", "mpirun", "torchrun" */
 };
 
 struct budget {
-	double wall_s;        /* 0: no bound */
-	double node_hours;    /* 0: no bound */
-	int64_t trials;       /* 0: no bound */
+	double wall_s;     /* 0: no bound */
+	double node_hours; /* 0: no bound */
+	int64_t trials;    /* 0: no bound */
 };
 
 struct recipe {
@@ -169,15 +215,15 @@ struct recipe {
 	size_t n_knobs;
 	struct budget budget;
 	enum run_mode mode;
-	double alpha;         /* of the whole campaign, (0, 0.5], default 0.05 (strict 0.01) */
-	double min_effect;    /* smallest useful relative gain, default 0.01 */
-	int rounds;           /* most passes from hypothesis to verdict = most confirm stages */
+	double alpha;      /* of the whole campaign, (0, 0.5], default 0.05 (strict 0.01) */
+	double min_effect; /* smallest useful relative gain, default 0.01 */
+	int rounds;        /* most passes from hypothesis to verdict = most confirm stages */
 	int aa_blocks, final_blocks, soak_trials; /* 0: by mode */
-	int repeats;          /* runs of an arm in a block, default 1 */
-	int warmup_trials;    /* per allocation, default 1 */
-	uint64_t seed;        /* 0: derived from the campaign's uuid */
-	char *scheduler;      /* "local", "slurm", "fake"; NULL: from the command line or local */
-	char *hash;           /* of all sources */
+	int repeats;                              /* runs of an arm in a block, default 1 */
+	int warmup_trials;                        /* per allocation, default 1 */
+	uint64_t seed;                            /* 0: derived from the campaign's uuid */
+	char *scheduler; /* "local", "slurm", "fake"; NULL: from the command line or local */
+	char *hash;      /* of all sources */
 };
 /* What is put before a workload's command so that it runs on these resources: nothing for "exec",
  * else srun, mpirun or torchrun with their numbers. Appends to out. */
@@ -194,8 +240,10 @@ struct config {
 	struct kvs env;      /* effective additions; value NULL: unset */
 	char hash[33];       /* XXH3-128 over argv, env, workload name: the identity */
 };
-/* Build the configuration in which `settings` hold. ERR_RECIPE for an unknown knob or a value that cannot be passed. */
-int config_build(const struct recipe *r, const struct kvs *settings, struct config *out, struct err *e);
+/* Build the configuration in which `settings` hold. ERR_RECIPE for an unknown knob or a value that
+ * cannot be passed. */
+int config_build(const struct recipe *r, const struct kvs *settings, struct config *out,
+		 struct err *e);
 void config_copy(struct config *dst, const struct config *src);
 void config_done(struct config *c);
 /* "num_workers=2, prefetch_factor=4", or "default" when nothing is set; heap. */
@@ -204,24 +252,24 @@ char *config_text(const struct config *c);
 /* -- results of a trial -------------------------------------------------------------------- */
 
 struct metric_value {
-	char *metric, *stat;  /* stat: mean median p95 p99 min max last n value */
-	char *labels;         /* canonical "k=v,k=v", "" if none */
+	char *metric, *stat; /* stat: mean median p95 p99 min max last n value */
+	char *labels;        /* canonical "k=v,k=v", "" if none */
 	double value;
 };
 
 struct effective_value {
 	int rank;
-	char *key;            /* "env.NAME", "arg.--name", "maps.libjemalloc.so.2", "ack.NAME" */
+	char *key; /* "env.NAME", "arg.--name", "maps.libjemalloc.so.2", "ack.NAME" */
 	char *value;
 	enum proof_level level;
 };
 
 struct trial_result {
 	int slot, repeat;
-	int64_t arm;          /* arm id */
+	int64_t arm; /* arm id */
 	enum slot_kind kind;
 	enum trial_state state;
-	char *reason;         /* NULL when ok: one sentence */
+	char *reason; /* NULL when ok: one sentence */
 	int exit_status, term_signal;
 	int64_t start_us, wall_us, user_us, sys_us, maxrss_kib;
 	char *node, *log_path; /* first node; output, relative to the workspace */
@@ -231,8 +279,10 @@ struct trial_result {
 	size_t n_effective, cap_effective;
 };
 void trial_result_done(struct trial_result *t);
-void trial_result_metric(struct trial_result *t, const char *metric, const char *stat, const char *labels, double value);
-void trial_result_effective(struct trial_result *t, int rank, const char *key, const char *value, enum proof_level level);
+void trial_result_metric(struct trial_result *t, const char *metric, const char *stat,
+			 const char *labels, double value);
+void trial_result_effective(struct trial_result *t, int rank, const char *key, const char *value,
+			    enum proof_level level);
 /* The value of (metric, stat, ""), or NaN. */
 double trial_result_get(const struct trial_result *t, const char *metric, const char *stat);
 

@@ -22,13 +22,14 @@ struct campaign_row {
 	int64_t id;
 	char *name, *recipe_path, *recipe_hash, *scheduler;
 	enum campaign_state state;
-	char *reason;           /* why it stopped or failed; NULL */
+	char *reason; /* why it stopped or failed; NULL */
 	enum run_mode mode;
 	uint64_t seed;
-	double alpha;           /* of the whole campaign */
-	int confirm_max;        /* most confirm stages, fixed before the first result */
-	char *env_json;         /* allow-listed environment captured at the first run */
-	int64_t created_us, ended_us, deadline_us; /* deadline_us: created + budget.wall_s of running time, 0 none */
+	double alpha;    /* of the whole campaign */
+	int confirm_max; /* most confirm stages, fixed before the first result */
+	char *env_json;  /* allow-listed environment captured at the first run */
+	int64_t created_us, ended_us,
+		deadline_us; /* deadline_us: created + budget.wall_s of running time, 0 none */
 };
 void campaign_row_done(struct campaign_row *c);
 
@@ -38,16 +39,21 @@ struct source_row {
 };
 
 /* New campaign with its sources. id comes back. [tx] */
-int query_campaign_create(struct db *db, const struct campaign_row *c, const struct source_row *sources, size_t n,
-			  int64_t *id, struct err *e);
-int query_campaign_get(struct db *db, int64_t id, struct campaign_row *out, struct err *e); /* ERR_NOT_FOUND */
+int query_campaign_create(struct db *db, const struct campaign_row *c,
+			  const struct source_row *sources, size_t n, int64_t *id, struct err *e);
+int query_campaign_get(struct db *db, int64_t id, struct campaign_row *out,
+		       struct err *e); /* ERR_NOT_FOUND */
 /* Newest first; name NULL: all. */
-int query_campaign_list(struct db *db, const char *name, struct campaign_row **out, size_t *n, struct err *e);
+int query_campaign_list(struct db *db, const char *name, struct campaign_row **out, size_t *n,
+			struct err *e);
 void campaign_rows_free(struct campaign_row *v, size_t n);
-int query_campaign_sources(struct db *db, int64_t id, struct source_row **out, size_t *n, struct err *e);
+int query_campaign_sources(struct db *db, int64_t id, struct source_row **out, size_t *n,
+			   struct err *e);
 void source_rows_free(struct source_row *v, size_t n);
-int query_campaign_state(struct db *db, int64_t id, enum campaign_state s, const char *reason, int64_t ended_us, struct err *e);
-int query_campaign_deadline(struct db *db, int64_t id, int64_t deadline_us, struct err *e); /* 0: none */
+int query_campaign_state(struct db *db, int64_t id, enum campaign_state s, const char *reason,
+			 int64_t ended_us, struct err *e);
+int query_campaign_deadline(struct db *db, int64_t id, int64_t deadline_us,
+			    struct err *e); /* 0: none */
 
 /* -- lease: one owner per campaign ---------------------------------------------------------- */
 
@@ -57,41 +63,47 @@ struct lease {
 	int64_t pid;
 	uint64_t start_ticks;
 	int64_t heartbeat_us;
-	int64_t fence;          /* grows by one at each take-over; the old owner's is stale */
+	int64_t fence; /* grows by one at each take-over; the old owner's is stale */
 };
-/* Take the lease if it is free, ours, or lapsed (heartbeat older than lapse_us), or if `force`. The caller judges
- * whether a holder on this very host is dead before it forces. ERR_TEMP naming host, pid and heartbeat when held. [tx] */
-int query_lease_take(struct db *db, int64_t campaign, struct lease *mine, int64_t lapse_us, bool force, struct err *e);
+/* Take the lease if it is free, ours, or lapsed (heartbeat older than lapse_us), or if `force`. The
+ * caller judges whether a holder on this very host is dead before it forces. ERR_TEMP naming host,
+ * pid and heartbeat when held. [tx] */
+int query_lease_take(struct db *db, int64_t campaign, struct lease *mine, int64_t lapse_us,
+		     bool force, struct err *e);
 int query_lease_get(struct db *db, int64_t campaign, struct lease *out, bool *held, struct err *e);
 /* ERR_STATE when someone else has taken over (fenced). */
 int query_lease_beat(struct db *db, int64_t campaign, const struct lease *mine, struct err *e);
 /* Free it; the fence stays, so that the next owner's is larger. ERR_STATE when fenced. */
 int query_lease_drop(struct db *db, int64_t campaign, const struct lease *mine, struct err *e);
-/* For transactions that must not be an old owner's: call it after db_begin(), and roll back on ERR_STATE. */
+/* For transactions that must not be an old owner's: call it after db_begin(), and roll back on
+ * ERR_STATE. */
 int query_lease_check(struct db *db, int64_t campaign, const struct lease *mine, struct err *e);
 
 /* -- configurations and hypotheses ----------------------------------------------------------- */
 
-int query_config_put(struct db *db, const struct config *c, int64_t *id, struct err *e); /* same hash, same id */
+int query_config_put(struct db *db, const struct config *c, int64_t *id,
+		     struct err *e); /* same hash, same id */
 int query_config_get(struct db *db, int64_t id, struct config *out, struct err *e);
 
 struct hypothesis_row {
 	int64_t id, campaign;
-	int round, rank;        /* rank: 1 is tried first */
+	int round, rank;                 /* rank: 1 is tried first */
 	char *knob, *value, *from_value; /* from_value NULL: was not set */
 	enum knob_class cls;
 	enum proof_level proof;
 	bool user_defined;
 	enum bottleneck bottleneck;
-	char *evidence;         /* supporting signals, a sentence */
-	double gain, ceiling;   /* predicted, relative; NaN unknown */
+	char *evidence;       /* supporting signals, a sentence */
+	double gain, ceiling; /* predicted, relative; NaN unknown */
 	enum hypothesis_state state;
-	char *reason;           /* of linted_out, not_tried, screened_out; NULL */
+	char *reason; /* of linted_out, not_tried, screened_out; NULL */
 };
 void hypothesis_rows_free(struct hypothesis_row *v, size_t n);
 int query_hypothesis_add(struct db *db, const struct hypothesis_row *h, int64_t *id, struct err *e);
-int query_hypothesis_state(struct db *db, int64_t id, enum hypothesis_state s, const char *reason, struct err *e);
-int query_hypotheses(struct db *db, int64_t campaign, struct hypothesis_row **out, size_t *n, struct err *e); /* by round, rank */
+int query_hypothesis_state(struct db *db, int64_t id, enum hypothesis_state s, const char *reason,
+			   struct err *e);
+int query_hypotheses(struct db *db, int64_t campaign, struct hypothesis_row **out, size_t *n,
+		     struct err *e); /* by round, rank */
 
 /* What the diagnosis said, one row a finding. */
 struct finding_row {
@@ -100,36 +112,38 @@ struct finding_row {
 	double share;
 };
 int query_finding_add(struct db *db, int64_t campaign, const struct finding_row *f, struct err *e);
-int query_findings(struct db *db, int64_t campaign, struct finding_row **out, size_t *n, struct err *e);
+int query_findings(struct db *db, int64_t campaign, struct finding_row **out, size_t *n,
+		   struct err *e);
 void finding_rows_free(struct finding_row *v, size_t n);
 
 /* -- stages, arms, blocks --------------------------------------------------------------------- */
 
 struct arm_row {
 	int64_t id, stage, config, hypothesis; /* hypothesis 0: none */
-	int index;              /* 0 is the baseline */
+	int index;                             /* 0 is the baseline */
 	enum arm_role role;
-	char *label;            /* "default", "num_workers=2" */
+	char *label; /* "default", "num_workers=2" */
 };
 struct stage_row {
 	int64_t id, campaign, hypothesis; /* hypothesis: of a confirm stage, else 0 */
 	int seq, round;
 	enum stage_kind kind;
-	int planned_blocks;     /* most blocks */
-	double alpha_share;     /* confirm and final; else 0 */
-	double ssr;             /* confirm: screen's residual sum of squares handed in; else 0 */
+	int planned_blocks; /* most blocks */
+	double alpha_share; /* confirm and final; else 0 */
+	double ssr;         /* confirm: screen's residual sum of squares handed in; else 0 */
 	int df0;
 	bool open;
-	char *note;             /* why it was closed; NULL */
-	struct arm_row *arms;   /* by index */
+	char *note;           /* why it was closed; NULL */
+	struct arm_row *arms; /* by index */
 	size_t n_arms;
 };
 void stage_rows_free(struct stage_row *v, size_t n);
-/* Stage with its arms (ids are filled in). In verify, screen and confirm stages each treatment arm with a hypothesis gets its
- * row in `experiment`, against arm 0. */
+/* Stage with its arms (ids are filled in). In verify, screen and confirm stages each treatment arm
+ * with a hypothesis gets its row in `experiment`, against arm 0. */
 int query_stage_add(struct db *db, struct stage_row *s, struct err *e);
 int query_stage_close(struct db *db, int64_t id, const char *note, struct err *e);
-int query_stages(struct db *db, int64_t campaign, struct stage_row **out, size_t *n, struct err *e); /* by seq */
+int query_stages(struct db *db, int64_t campaign, struct stage_row **out, size_t *n,
+		 struct err *e); /* by seq */
 
 struct slot {
 	int64_t arm;
@@ -145,38 +159,48 @@ struct block_row {
 	int64_t attempt_id;
 	int attempt;
 	enum attempt_state state;
-	char *reason, *dir;     /* dir: relative to the workspace */
+	char *reason, *dir; /* dir: relative to the workspace */
 	int64_t allocation;
-	char *token, *job_id;   /* job_id NULL: never known to have been accepted */
-	int voids;              /* attempts of this block that ended void or lost; those that a user cancelled do not count */
+	char *token, *job_id; /* job_id NULL: never known to have been accepted */
+	int voids; /* attempts of this block that ended void or lost; those that a user cancelled do
+		      not count */
 };
 void block_rows_free(struct block_row *v, size_t n);
-int query_block_add(struct db *db, int64_t stage, int index, const struct slot *slots, size_t n, int64_t *id, struct err *e);
-int query_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n, struct err *e); /* by index */
+int query_block_add(struct db *db, int64_t stage, int index, const struct slot *slots, size_t n,
+		    int64_t *id, struct err *e);
+int query_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n,
+		 struct err *e); /* by index */
 
 /* -- allocations and attempts ----------------------------------------------------------------- */
 
-/* Intent: a new allocation and the next attempt of the block, committed before the submit. The token is
- * "fettle:<uuid8>:a<allocation id>"; dir is "blocks/<block>.<attempt>". ERR_STATE while the block has an open or a valid
- * attempt: a plan that is made twice is refused. [tx] */
-int query_attempt_plan(struct db *db, int64_t campaign, int64_t block, const char *scheduler, int64_t now_us,
-		       int64_t *attempt_id, int *attempt, int64_t *allocation, char token[64], struct err *e);
+/* Intent: a new allocation and the next attempt of the block, committed before the submit. The
+ * token is "fettle:<uuid8>:a<allocation id>"; dir is "blocks/<block>.<attempt>". ERR_STATE while
+ * the block has an open or a valid attempt: a plan that is made twice is refused. [tx] */
+int query_attempt_plan(struct db *db, int64_t campaign, int64_t block, const char *scheduler,
+		       int64_t now_us, int64_t *attempt_id, int *attempt, int64_t *allocation,
+		       char token[64], struct err *e);
 /* Its attempts become submitted. The same job id again changes nothing; another one: ERR_STATE. */
-int query_allocation_submitted(struct db *db, int64_t allocation, const char *job_id, int64_t now_us, struct err *e);
+int query_allocation_submitted(struct db *db, int64_t allocation, const char *job_id,
+			       int64_t now_us, struct err *e);
 /* What the scheduler said in the end (state words of sched.h as text). */
-int query_allocation_end(struct db *db, int64_t allocation, const char *end, const char *reason, const char *nodes,
-			 int64_t start_us, int64_t end_us, struct err *e);
-/* void or lost, with the reason; no event is added. The same state again changes nothing; a valid one: ERR_STATE. */
-int query_attempt_fail(struct db *db, int64_t attempt_id, enum attempt_state s, const char *reason, int64_t now_us, struct err *e);
+int query_allocation_end(struct db *db, int64_t allocation, const char *end, const char *reason,
+			 const char *nodes, int64_t start_us, int64_t end_us, struct err *e);
+/* void or lost, with the reason; no event is added. The same state again changes nothing; a valid
+ * one: ERR_STATE. */
+int query_attempt_fail(struct db *db, int64_t attempt_id, enum attempt_state s, const char *reason,
+		       int64_t now_us, struct err *e);
 
-/* Everything of a finished attempt in one transaction; the attempt becomes valid. Each planned slot must have its trial, of
- * the planned arm, repeat and kind: else ERR_STATE and nothing is stored. Keyed by (token, slot): the same bytes again change
- * nothing; other bytes make an event `conflict` and the first stay; results of an attempt given up before make an event
- * `late`. In these three cases *again is set. Values that are no number or outside the bounds of the catalogue are left
- * out, each with an event `out_of_range` (20 at most, then one with their number); metrics that it does not know are stored
- * without unit and bounds; labels are sorted; of a value given twice the last one counts. [tx] */
-int query_attempt_ingest(struct db *db, int64_t attempt_id, const char *manifest_hash, const struct trial_result *trials, size_t n,
-			 const char *const *nodes, size_t n_nodes, int64_t now_us, bool *again, struct err *e);
+/* Everything of a finished attempt in one transaction; the attempt becomes valid. Each planned slot
+ * must have its trial, of the planned arm, repeat and kind: else ERR_STATE and nothing is stored.
+ * Keyed by (token, slot): the same bytes again change nothing; other bytes make an event `conflict`
+ * and the first stay; results of an attempt given up before make an event `late`. In these three
+ * cases *again is set. Values that are no number or outside the bounds of the catalogue are left
+ * out, each with an event `out_of_range` (20 at most, then one with their number); metrics that it
+ * does not know are stored without unit and bounds; labels are sorted; of a value given twice the
+ * last one counts. [tx] */
+int query_attempt_ingest(struct db *db, int64_t attempt_id, const char *manifest_hash,
+			 const struct trial_result *trials, size_t n, const char *const *nodes,
+			 size_t n_nodes, int64_t now_us, bool *again, struct err *e);
 
 /* -- what was measured ------------------------------------------------------------------------ */
 
@@ -186,30 +210,32 @@ struct value_row {
 	int block_index, repeat, slot;
 	enum trial_state state;
 	char *reason, *log_path;
-	double value;           /* NaN when the trial has none */
+	double value; /* NaN when the trial has none */
 };
 void value_rows_free(struct value_row *v, size_t n);
-int query_stage_values(struct db *db, int64_t stage, const char *metric, const char *stat, struct value_row **out, size_t *n,
-		       struct err *e); /* by block index, slot */
+int query_stage_values(struct db *db, int64_t stage, const char *metric, const char *stat,
+		       struct value_row **out, size_t *n, struct err *e); /* by block index, slot */
 /* Mean over the timed, ok trials of an arm of every (metric, stat) with empty labels: signals. */
 struct signal_row {
 	char *metric, *stat;
 	double mean, sd;
 	int64_t n;
 };
-int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_t *n, struct err *e);
+int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_t *n,
+		      struct err *e);
 void signal_rows_free(struct signal_row *v, size_t n);
-/* Effective values of the timed, ok trials of a stage: by block, arm, rank, key. */
+/* Effective values of the timed, ok trials of a stage: by block index, slot, rank, key. */
 struct effective_row {
 	int64_t block, arm, trial;
 	int rank;
 	char *key, *value;
 	enum proof_level level;
 };
-int query_stage_effective(struct db *db, int64_t stage, struct effective_row **out, size_t *n, struct err *e);
+int query_stage_effective(struct db *db, int64_t stage, struct effective_row **out, size_t *n,
+			  struct err *e);
 void effective_rows_free(struct effective_row *v, size_t n);
-/* The same of one arm in short, for reports: each distinct (key, value, level) with the number of ranks x trials that
- * showed it, by key; without the hashes of other variables. */
+/* The same of one arm in short, for reports: each distinct (key, value, level) with the number of
+ * ranks x trials that showed it, by key; without the hashes of other variables. */
 struct shown_row {
 	char *key, *value;
 	enum proof_level level;
@@ -218,53 +244,60 @@ struct shown_row {
 int query_arm_shown(struct db *db, int64_t arm, struct shown_row **out, size_t *n, struct err *e);
 void shown_rows_free(struct shown_row *v, size_t n);
 
-/* -- verdicts, fixes, events -------------------------------------------------------------------- */
+/* -- verdicts, fixes, events --------------------------------------------------------------------
+ */
 
 struct verdict_row {
 	int64_t id, stage, hypothesis; /* hypothesis 0: final stage */
-	int look, n;            /* n: pairs */
-	bool final_look;        /* no further look follows */
-	char *outcome;          /* a word of verdict_outcome, or "continue" */
+	int look, n;                   /* n: pairs */
+	bool final_look;               /* no further look follows */
+	char *outcome;                 /* a word of verdict_outcome, or "continue" */
 	char *reason;
-	/* Relative effect of the treatment on the objective, + is better. lo and hi are the rule's own repeated
-	 * interval: a side errs with at most the stage's alpha share over all looks, so it agrees with the outcome. */
+	/* Relative effect of the treatment on the objective, + is better. lo and hi are the rule's
+	 * own repeated interval: a side errs with at most the stage's alpha share over all looks,
+	 * so it agrees with the outcome. */
 	double est, lo, hi;
 	double df, p, p_star, alpha_spent;
-	double sign_flip_p;     /* NaN below n = 5 */
+	double sign_flip_p; /* NaN below n = 5 */
 	bool pending_convergence;
 	bool effect_unproved;
-	char *inputs_hash;      /* of the pairs it was computed from */
+	char *inputs_hash; /* of the pairs it was computed from */
 	int64_t at_us;
 };
 void verdict_rows_free(struct verdict_row *v, size_t n);
-/* ERR_STATE for a second verdict of one (stage, hypothesis), or the same look with the same n and outcome again. final_look
- * must be set unless the outcome is "continue". */
-int query_verdict_add(struct db *db, int64_t campaign, const struct verdict_row *v, int64_t *id, struct err *e); /* append-only */
-int query_verdicts(struct db *db, int64_t campaign, struct verdict_row **out, size_t *n, struct err *e); /* by id */
+/* ERR_STATE for a second verdict of one (stage, hypothesis), or the same look with the same n and
+ * outcome again. final_look must be set unless the outcome is "continue". */
+int query_verdict_add(struct db *db, int64_t campaign, const struct verdict_row *v, int64_t *id,
+		      struct err *e); /* append-only */
+int query_verdicts(struct db *db, int64_t campaign, struct verdict_row **out, size_t *n,
+		   struct err *e); /* by id */
 
 struct fix_row {
 	int64_t id, campaign, config, stage;
 	double est, lo, hi;
 	int n;
-	char *state;            /* "validated", "accepted, pending convergence", "gain not seen again", "not measured" */
-	char *fingerprint;      /* JSON of the environment it holds for */
-	double soak_drift;      /* relative; NaN: no soak */
+	char *state; /* "validated", "accepted, pending convergence", "gain not seen again", "not
+			measured" */
+	char *fingerprint; /* JSON of the environment it holds for */
+	double soak_drift; /* relative; NaN: no soak */
 	int64_t at_us;
 };
-int query_fix_put(struct db *db, const struct fix_row *f, int64_t *id, struct err *e); /* one a campaign: replaced */
+int query_fix_put(struct db *db, const struct fix_row *f, int64_t *id,
+		  struct err *e); /* one a campaign: replaced */
 int query_fix_get(struct db *db, int64_t campaign, struct fix_row *out, bool *found, struct err *e);
 void fix_row_done(struct fix_row *f);
 
 struct event_row {
 	int64_t id, at_us;
-	char *kind, *text;      /* kind: "conflict", "void", "lost", "resumed", "stopped", "lint", ... */
+	char *kind, *text; /* kind: "conflict", "void", "lost", "resumed", "stopped", "lint", ... */
 };
-int query_event_add(struct db *db, int64_t campaign, int64_t at_us, const char *kind, const char *text, struct err *e);
+int query_event_add(struct db *db, int64_t campaign, int64_t at_us, const char *kind,
+		    const char *text, struct err *e);
 int query_events(struct db *db, int64_t campaign, struct event_row **out, size_t *n, struct err *e);
 void event_rows_free(struct event_row *v, size_t n);
 
-/* Trials that are not ok, and attempts that were given up (arm "", slot -1, log_path the agent's own output), for the
- * report, with stage, arm label and log path. */
+/* Trials that are not ok, and attempts that were given up (arm "", slot -1, log_path the agent's
+ * own output), for the report, with stage, arm label and log path. */
 struct fault_row {
 	char *stage, *arm, *state, *reason, *log_path;
 	int block_index, slot, attempt;
@@ -275,8 +308,9 @@ void fault_rows_free(struct fault_row *v, size_t n);
 /* Cost so far. */
 struct cost_row {
 	int64_t trials_timed, trials_all, attempts, attempts_void, allocations;
-	double trial_s;         /* sum of wall time of all trials */
-	double node_s;          /* sum over ended allocations of time x nodes; without a time from the scheduler, that of its trials */
+	double trial_s; /* sum of wall time of all trials */
+	double node_s;  /* sum over ended allocations of time x nodes; without a time from the
+			   scheduler, that of its trials */
 };
 int query_cost(struct db *db, int64_t campaign, struct cost_row *out, struct err *e);
 

@@ -12,7 +12,18 @@
 	"id, name, recipe_path, recipe_hash, scheduler, state, reason, mode, seed, alpha, " \
 	"confirm_max, env_json, created_us, ended_us, deadline_us"
 
-enum { WORKSPACE_GET, WORKSPACE_PUT, PUT, SOURCE_PUT, GET, LIST, LIST_NAME, SOURCES, STATE, DEADLINE };
+enum {
+	WORKSPACE_GET,
+	WORKSPACE_PUT,
+	PUT,
+	SOURCE_PUT,
+	GET,
+	LIST,
+	LIST_NAME,
+	SOURCES,
+	STATE,
+	DEADLINE
+};
 const char *const query_sql_campaign[] = {
 	[WORKSPACE_GET] = "SELECT uuid FROM workspace WHERE id = 1",
 	[WORKSPACE_PUT] = "INSERT INTO workspace(id, uuid, created_us) VALUES (1, :uuid, :created)",

@@ -29,9 +29,9 @@ const char *const query_sql_values[] = {
 		    "ORDER BY d.name, m.stat, t.id",
 	[EFFECTIVE] =
 		"SELECT b.id AS block, t.arm, t.id AS trial, e.rank, e.key, e.value, "
-		"e.level " COUNTED_TRIALS "JOIN arm r ON r.id = t.arm "
+		"e.level " COUNTED_TRIALS
 		"JOIN effective e ON e.trial = t.id WHERE b.stage = :stage AND t.state = 'ok' "
-		"ORDER BY b.idx, r.idx, t.slot, e.rank, e.key",
+		"ORDER BY b.idx, t.slot, e.rank, e.key",
 	[SHOWN] = "SELECT e.key, e.value, e.level, count(*) AS n FROM trial t "
 		  "JOIN attempt a ON a.id = t.attempt AND a.state = 'valid' "
 		  "JOIN effective e ON e.trial = t.id "

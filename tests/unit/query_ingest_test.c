@@ -259,7 +259,8 @@ static void a_changed_catalogue_reaches_the_table(void **state)
 
 	(void)state;
 	store_run(&st, st.block, st.arm, PAIRS);
-	assert_int_equal(store_exec(st.db, "UPDATE metric_def SET max = 7.0, unit = 'h'"), SQLITE_OK);
+	assert_int_equal(store_exec(st.db, "UPDATE metric_def SET max = 7.0, unit = 'h'"),
+			 SQLITE_OK);
 	store_run(&st, second, st.arm, PAIRS);
 	assert_int_equal(store_count(st.db, "SELECT count(*) FROM metric_def"), 1);
 	assert_int_equal(store_count(st.db, "SELECT count(*) FROM metric_def WHERE unit = 'ms' AND "

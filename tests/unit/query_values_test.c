@@ -148,7 +148,7 @@ static void the_spread_survives_a_large_mean(void **state)
 	db_close(st.db);
 }
 
-static void effective_values_come_by_block_arm_rank_and_key(void **state)
+static void effective_values_come_by_block_slot_rank_and_key(void **state)
 {
 	struct store st = store_new(":memory:");
 	struct trial_result *t = store_trials(st.arm, PAIRS);
@@ -171,9 +171,9 @@ static void effective_values_come_by_block_arm_rank_and_key(void **state)
 	assert_string_equal(v[1].value, "4");
 	assert_int_equal(v[1].level, PROOF_EFFECTIVE);
 	assert_int_equal(v[2].rank, 10);
-	assert_int_equal(v[3].arm, st.arm[0]);
-	assert_true(v[3].trial != v[0].trial);
-	assert_int_equal(v[4].arm, st.arm[1]);
+	assert_int_equal(v[3].arm, st.arm[1]);
+	assert_int_equal(v[4].arm, st.arm[0]);
+	assert_true(v[4].trial != v[0].trial);
 	effective_rows_free(v, n);
 	db_close(st.db);
 }
@@ -186,7 +186,7 @@ int main(void)
 		cmocka_unit_test(attempts_given_up_do_not_count),
 		cmocka_unit_test(signals_are_means_of_ok_timed_trials),
 		cmocka_unit_test(the_spread_survives_a_large_mean),
-		cmocka_unit_test(effective_values_come_by_block_arm_rank_and_key),
+		cmocka_unit_test(effective_values_come_by_block_slot_rank_and_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

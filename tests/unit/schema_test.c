@@ -496,7 +496,7 @@ static void words_of_the_model_are_the_checks(void **state)
 static bool scan_is_meant(const char *detail)
 {
 	static const char *const meant[] = {"campaign", "sqlite_sequence", "CONSTANT ROW",
-					    "v_fault", "(subquery", "SUBQUERY"};
+					    "v_fault",  "(subquery",       "SUBQUERY"};
 
 	detail += strlen("SCAN ");
 	if (str_starts(detail, "TABLE ")) /* until 3.36 */
