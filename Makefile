@@ -66,12 +66,13 @@ UNIT_SRC   := $(sort $(wildcard tests/unit/*_test.c))
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Small programs that tests, the demo and benchmarks start. What one is linked with stands in it:
 # /* link: -lopenblas -lz */
-PROG_SRC   := $(sort $(wildcard tests/progs/*.c tests/workloads/*.c tests/bench/*.c recipes/workloads/*/*.c))
+PROG_SRC   := $(sort $(wildcard tests/progs/*.c tests/workloads/*.c tests/bench/*.c tests/slurm/*.c \
+              recipes/workloads/*/*.c))
 ALL_SRC    := orchestrator/main.c $(LIB_SRC) $(AGENT_SRC) $(SLURM_SRC) $(UNIT_SRC) $(FUZZ_SRC) $(PROG_SRC)
 HEADERS    := $(sort $(wildcard orchestrator/*/*.h experiments/*.h probes/*.h tests/*/*.h))
 CLI_TESTS  := $(sort $(wildcard tests/cli/*.bats))
 FAULT_TESTS := $(sort $(wildcard tests/faults/*.bats))
-SLURM_TESTS := $(sort $(wildcard tests/slurm/*.bats))
+SLURM_TESTS := $(sort $(wildcard tests/slurm/*.bats) $(if $(LONG),$(wildcard tests/slurm/long/*.bats)))
 
 # Tables from file names: TYPE TABLE HEADER FILES. None without the header that declares it.
 REGISTRIES := probe cmd sched report_format
@@ -193,9 +194,9 @@ helper_libs = $(if $(shell grep -l '"orchestrator/agent/' $(1)),$(B)/libagent.a)
 .SECONDEXPANSION:
 $(UNIT_BIN) $(FUZZ_BIN): $(B)/%: $(B)/%.o $$(call helper_libs,$$*.c) $(B)/libfettle.a
 	$(call link,$(if $(filter $@,$(UNIT_BIN)),-lcmocka,-fsanitize=fuzzer) $(if $(HAVE_SLURM),-lslurm) $(LIBS))
-# Benchmarks measure code of ours. The other programs stand for those of users: whatever the mode,
+# Benchmarks and the driver of the Slurm tests hold code of ours. The other programs stand for those of users: whatever the mode,
 # they are built as users build theirs (one is to crash, and allocators are loaded into them).
-BENCH_BIN  := $(filter $(B)/tests/bench/%,$(PROG_BIN))
+BENCH_BIN  := $(filter $(B)/tests/bench/% $(B)/tests/slurm/%,$(PROG_BIN))
 USER_BIN   := $(filter-out $(BENCH_BIN),$(PROG_BIN))
 $(USER_BIN:%=%.o): private ALLCFLAGS = -std=c17 $(WARN) $(OPT.release) $(CFLAGS)
 $(USER_BIN): private ALLCFLAGS = $(CFLAGS)

@@ -134,10 +134,10 @@ static void forget_old(struct sched_run *s, const char *const *ids, size_t n)
 /* How long the last answer is good enough. */
 static int64_t poll_interval_us(const struct sched_run *s)
 {
-	int64_t waited_us = clock_mono_us(s->clock) - s->changed_us, us = waited_us / PENDING_SHARE;
+	int64_t us = (clock_mono_us(s->clock) - s->changed_us) / PENDING_SHARE;
 
 	for (size_t i = 0; i < s->n_seen; i++)
-		if (s->seen[i].state == JOB_RUNNING)
+		if (s->seen[i].state != JOB_PENDING)
 			return POLL_RUNNING_US;
 	us = us > POLL_PENDING_MAX_US ? POLL_PENDING_MAX_US : us;
 	return us < POLL_RUNNING_US ? POLL_RUNNING_US : us;
@@ -309,11 +309,22 @@ static void remember_as(struct sched_run *s, const char *id, enum job_state stat
 	remember(s, &st);
 }
 
-static const struct json *find_record(const struct json *jobs, const char *id)
+/* The record of job `id`. A slurmctld that lost its last state gives numbers out again: a job of
+ * another name than the one that we know by this number is not ours. */
+static const struct json *find_record(struct sched_run *s, const struct json *jobs, const char *id)
 {
-	for (size_t i = 0; i < json_len(jobs); i++)
-		if (str_eq(json_text(json_get(json_at(jobs, i), "job"), ""), id))
-			return json_at(jobs, i);
+	const struct sched_status *known = find_seen(s, id);
+
+	for (size_t i = 0; i < json_len(jobs); i++) {
+		const struct json *job = json_at(jobs, i);
+
+		if (!str_eq(json_text(json_get(job, "job"), ""), id))
+			continue;
+		if (known && *known->token &&
+		    !str_eq(known->token, json_text(json_get(job, "name"), "")))
+			return NULL;
+		return job;
+	}
 	return NULL;
 }
 
@@ -332,7 +343,7 @@ static void ask(struct sched_run *s, const char *const *ids, size_t n)
 	asked = json_get(req, "jobs");
 	for (size_t i = 0; i < json_len(asked); i++) {
 		const char *id = json_text(json_at(asked, i), "");
-		const struct json *record = rc ? NULL : find_record(json_get(reply, "jobs"), id);
+		const struct json *record = rc ? NULL : find_record(s, json_get(reply, "jobs"), id);
 
 		if (record) {
 			struct sched_status st = decode(s, record);

@@ -39,6 +39,7 @@ struct slurm_pipe {
 	int to, from, err; /* our ends; -1 when not running */
 	struct buf in;     /* bytes of replies not yet taken */
 	int64_t next_request, call_us;
+	bool hung;    /* the last helper had to be ended */
 	int failures; /* in a row */
 	int64_t failed_at_us;
 	char last_failure[1024];
@@ -53,14 +54,34 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+static void put_line(struct buf *out, const char *text, ssize_t n)
+{
+	for (ssize_t i = 0; i < n; i++)
+		buf_char(out, text[i] == '\n' ? ' ' : text[i]);
+}
+
 /* What it said on stderr, as one line. Nothing there is no error. */
 static void read_stderr(struct slurm_pipe *p, struct buf *out)
 {
 	char text[STDERR_MAX];
-	ssize_t n = p->err >= 0 ? read(p->err, text, sizeof(text)) : 0;
 
-	for (ssize_t i = 0; i < n; i++)
-		buf_char(out, text[i] == '\n' ? ' ' : text[i]);
+	if (p->err >= 0)
+		put_line(out, text, read(p->err, text, sizeof(text)));
+}
+
+/* The same of one that hangs: libslurm's words wait in the memory file that it has in the place of
+ * stderr. */
+static void peek_stderr(struct slurm_pipe *p, struct buf *out)
+{
+	_cleanup_free_ char *path = xasprintf("/proc/%ld/fd/2", (long)p->id.pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char text[STDERR_MAX];
+
+	if (fd < 0)
+		return;
+	put_line(out, text,
+		 pread(fd, text, sizeof(text), 0)); /* a pipe refuses pread: then there are none */
+	close(fd);
 }
 
 /* End it. Politely only when it waits for us: one that is busy may be so for minutes. */
@@ -150,10 +171,19 @@ static int await(struct slurm_pipe *p, int fd, short events, int64_t deadline_us
 	}
 }
 
-static int no_time(const struct slurm_pipe *p, struct err *e)
+static int no_time(struct slurm_pipe *p, struct err *e)
 {
-	return err_set(e, ERR_TEMP, "fettle-slurm did not answer within %lld s and was ended",
-		       (long long)(p->call_us / US_PER_S));
+	struct buf said = {0};
+	int rc;
+
+	p->hung = true;
+	peek_stderr(p, &said);
+	rc = err_set(e, ERR_TEMP, "fettle-slurm did not answer within %lld s and was ended: %s",
+		     (long long)(p->call_us / US_PER_S),
+		     said.len ? said.data
+			      : "is munged running here, and slurmctld (`scontrol ping`)?");
+	buf_free(&said);
+	return rc;
 }
 
 /* The helper closes its end only by dying, with SIGPIPE for us: the caller of a library must not
@@ -371,6 +401,7 @@ static int call_once(struct slurm_pipe *p, struct json *req, struct json **reply
 	int rc = 0;
 
 	*answered = false;
+	p->hung = false;
 	if (p->id.pid <= 0)
 		rc = start_helper(p, e);
 	if (rc == 0)
@@ -401,7 +432,7 @@ int slurm_pipe_call(struct slurm_pipe *p, struct json *req, bool repeatable, str
 	if (rc)
 		return rc;
 	rc = call_once(p, req, reply, &answered, e);
-	if (rc && !answered && repeatable)
+	if (rc && !answered && repeatable && !p->hung) /* what hung would hang again */
 		rc = call_once(p, req, reply, &answered, e);
 	if (rc && !answered) /* whatever it was, the request itself was not judged */
 		rc = err_set(e, ERR_TEMP, "%s", p->last_failure);

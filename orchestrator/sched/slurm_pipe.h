@@ -24,9 +24,9 @@ int slurm_pipe_open(const char *helper, const struct clock *clock, struct slurm_
 void slurm_pipe_close(struct slurm_pipe *p); /* NULL is fine */
 
 /* Send `req` (a root; an id is added, the caller keeps it) and give the reply (a root) if it is ok.
- * A `repeatable` request is sent once more to a fresh helper when the first did not answer.
- * -ERR_TEMP: no answer, or try again; -ERR_NOT_FOUND, -ERR_RECIPE: as fettle-slurm's codes notfound
- * and perm. */
+ * A `repeatable` request is sent once more to a fresh helper when the first died over it; not when
+ * it hung. -ERR_TEMP: no answer, or try again; -ERR_NOT_FOUND, -ERR_RECIPE: as fettle-slurm's codes
+ * notfound and perm. */
 int slurm_pipe_call(struct slurm_pipe *p, struct json *req, bool repeatable, struct json **reply,
 		    struct err *e);
 

@@ -8,8 +8,7 @@
 
 /* Numbers, not the names of slurm_errno.h: this file must compile and be tested without it. */
 enum {
-	TRANSPORT_FIRST = 1000,
-	TRANSPORT_LAST = 1999, /* SLURM_* and SLURMCTLD_COMMUNICATIONS_* */
+	TRANSPORT_LAST = 1999, /* from 1000: SLURM_* and SLURMCTLD_COMMUNICATIONS_* */
 	PROTOCOL_VERSION = 1005,
 	AUTHENTICATION = 1007,
 	INVALID_JOB_ID = 2017,
@@ -74,14 +73,12 @@ static const struct known *look_up(int number)
 	return NULL;
 }
 
-/* 0 and -1: libslurm did not say what it was, as when the other side speaks a newer protocol. */
+/* Below 1000 are the system's own errors, which come from sockets here; 0 and -1: libslurm
+ * did not say what it was, as when the other side speaks a newer protocol. */
 static bool is_transport(int number)
 {
-	return number <= 0 || (number >= TRANSPORT_FIRST && number <= TRANSPORT_LAST) ||
-	       (number >= SOCKET_FIRST && number <= SOCKET_LAST) ||
-	       (number >= AUTH_FIRST && number <= AUTH_LAST) || number == ECONNREFUSED ||
-	       number == ETIMEDOUT || number == EHOSTUNREACH || number == ENETUNREACH ||
-	       number == ECONNRESET || number == EPIPE || number == EINTR;
+	return number <= TRANSPORT_LAST || (number >= SOCKET_FIRST && number <= SOCKET_LAST) ||
+	       (number >= AUTH_FIRST && number <= AUTH_LAST);
 }
 
 enum err_code errors_class(int number)

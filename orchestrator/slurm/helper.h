@@ -22,6 +22,7 @@ struct helper {
 	struct stderrbuf stderrbuf; /* stderr of libslurm */
 	int64_t request_id;         /* -1 between requests */
 	bool ready;                 /* slurm_init was called */
+	bool away;                  /* the controller did not answer the last time */
 	int slurm_errno;            /* of the failure of this request, 0: not Slurm's */
 	int out;                    /* where replies go */
 };
@@ -38,6 +39,10 @@ int helper_find(struct helper *h, const struct json *req, struct json *reply, st
 int helper_cancel(struct helper *h, const struct json *req, struct json *reply, struct err *e);
 int helper_capacity(struct helper *h, const struct json *req, struct json *reply, struct err *e);
 int helper_nodes(struct helper *h, const struct json *req, struct json *reply, struct err *e);
+
+/* 0 when the controller may be asked. One that is away costs every call MessageTimeout seconds; a
+ * ping finds that out at once where the connection is refused, so it goes first while h->away. */
+int helper_check_controller(struct helper *h, struct err *e);
 
 /* Set *e from errno as libslurm left it: "what: text of Slurm". Remembers the number in *h. */
 int helper_slurm_failed(struct helper *h, struct err *e, const char *what);

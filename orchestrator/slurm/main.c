@@ -115,12 +115,19 @@ static const struct operation *find_operation(const struct json *req, struct err
 static int perform(struct helper *h, const struct json *req, struct json *reply, struct err *e)
 {
 	const struct operation *op = find_operation(req, e);
+	int rc;
 
 	if (!op)
 		return -ERR_USAGE;
-	if (!h->ready && op->run != helper_hello)
+	if (op->run == helper_hello)
+		return helper_hello(h, req, reply, e);
+	if (!h->ready)
 		return err_set(e, ERR_USAGE, "op '%s' before 'hello'", op->name);
-	return op->run(h, req, reply, e);
+	rc = helper_check_controller(h, e);
+	if (rc == 0)
+		rc = op->run(h, req, reply, e);
+	h->away = rc == -ERR_TEMP;
+	return rc;
 }
 
 /* 0, or negative when nobody reads the replies any more. */

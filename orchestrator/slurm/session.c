@@ -61,11 +61,32 @@ static int check_library(struct err *e)
 }
 
 /* libslurm exports its configuration but does not declare it; slurm.h declares the type. */
+static const slurm_conf_t *own_conf(void)
+{
+	return dlsym(RTLD_DEFAULT, "slurm_conf");
+}
+
 static int message_timeout_s(void)
 {
-	const slurm_conf_t *conf = dlsym(RTLD_DEFAULT, "slurm_conf");
+	const slurm_conf_t *conf = own_conf();
 
 	return conf && conf->msg_timeout > 0 ? conf->msg_timeout : MESSAGE_TIMEOUT_GUESS_S;
+}
+
+/* slurm_ping() asks one controller by its index: with a backup, the first says nothing about the
+ * cluster. */
+int helper_check_controller(struct helper *h, struct err *e)
+{
+	const slurm_conf_t *conf = own_conf();
+	int rc;
+
+	if (!h->away || !conf || conf->control_cnt != 1)
+		return 0;
+	errno = 0;
+	rc = slurm_ping(0);
+	if (rc) /* -1 with errno, or the number itself */
+		return helper_slurm_verdict(h, rc > 0 ? rc : errno, e, "slurmctld does not answer");
+	return 0;
 }
 
 int helper_hello(struct helper *h, const struct json *req, struct json *reply, struct err *e)
@@ -110,13 +131,10 @@ static void add_controller(struct json *reply, const slurm_conf_t *c)
 int helper_ping(struct helper *h, const struct json *req, struct json *reply, struct err *e)
 {
 	slurm_conf_t *conf = NULL;
-	int rc = slurm_ping(0);
 
 	(void)req;
-	if (rc) /* -1 with errno, or the number itself */
-		return helper_slurm_verdict(h, rc > 0 ? rc : errno, e, "slurmctld does not answer");
 	if (slurm_load_ctl_conf(0, &conf))
-		return helper_slurm_failed(h, e, "cannot read the controller's configuration");
+		return helper_slurm_failed(h, e, "slurmctld does not answer");
 	add_controller(reply, conf);
 	COMPAT_FREE_CTL_CONF(conf);
 	return 0;

@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# A private Slurm cluster on this machine: own munged, slurmctld and four slurmd (n1..n4) in one
-# directory, on free loopback ports, as any user. Nothing outside the directory is touched.
+# A private Slurm cluster on this machine: own munged, slurmctld and four slurmd (n1..n4; two GPUs that are
+# /dev/null on n3 and n4) in one directory, on free loopback ports, as any user. Nothing outside is touched.
 #
 #   cluster.sh start DIR [KEY=VALUE...]   start it (KEY=VALUE replaces or adds a line of slurm.conf)
 #   cluster.sh run DIR [KEY=VALUE...] -- COMMAND...   start, run COMMAND with its environment, stop
 #   cluster.sh env DIR                    print the `export` lines that a client needs
-#   cluster.sh set DIR KEY=VALUE...       change slurm.conf and tell the daemons
+#   cluster.sh set DIR KEY=VALUE...       change slurm.conf (KEY=: the default) and tell the daemons
 #   cluster.sh signal DIR WHO SIGNAL      WHO: slurmctld, munged, n1..n4
 #   cluster.sh up DIR WHO                 start WHO again after it was killed
+#   cluster.sh restart DIR WHO            end it with TERM (slurmctld saves its state) and start it again
 #   cluster.sh wait DIR                   until four nodes are idle
 #   cluster.sh stop DIR                   stop all, remove DIR; also what a job left behind
 #
@@ -87,9 +88,15 @@ write_conf() {
 		InactiveLimit=0
 		SchedulerType=sched/backfill
 		SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,bf_interval=1
-		NodeName=n[1-4] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((base + 1))-$((base + 4))] CPUs=2 RealMemory=2000 State=UNKNOWN
-		PartitionName=tune Nodes=n[1-4] Default=YES MaxTime=120 State=UP
-		PartitionName=short Nodes=n[1-2] MaxTime=5 MaxNodes=2 State=UP
+		GresTypes=gpu
+		PreemptType=preempt/partition_prio
+		PreemptMode=CANCEL
+		NodeName=n[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((base + 1))-$((base + 2))] CPUs=2 RealMemory=2000 State=UNKNOWN
+		NodeName=n[3-4] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((base + 3))-$((base + 4))] CPUs=2 RealMemory=2000 Gres=gpu:2 State=UNKNOWN
+		PartitionName=tune Nodes=n[1-4] Default=YES MaxTime=120 State=UP PriorityTier=5 PreemptMode=OFF
+		PartitionName=short Nodes=n[1-2] MaxTime=5 MaxNodes=2 State=UP PriorityTier=5 PreemptMode=OFF
+		PartitionName=low Nodes=n[1-4] MaxTime=120 State=UP PriorityTier=1 PreemptMode=CANCEL GraceTime=0
+		PartitionName=high Nodes=n[1-4] MaxTime=120 State=UP PriorityTier=9 PreemptMode=OFF
 	END
 	set_conf "$dir" "$@"
 }
@@ -105,7 +112,7 @@ set_conf() {
 			mv "$dir/slurm.conf.new" "$dir/slurm.conf" ;;
 		*) die "expected KEY=VALUE, not '$kv'" ;;
 		esac
-		echo "$kv" >>"$dir/slurm.conf"
+		[ -z "${kv#*=}" ] || echo "$kv" >>"$dir/slurm.conf"
 	done
 }
 
@@ -139,10 +146,25 @@ start_daemon() {
 	)
 }
 
+restart_daemon() {
+	local dir=$1 who=$2 pid i
+	pid=$(pid_of "$dir" "$who") || die "$who is not running"
+	kill -TERM "$pid"
+	for ((i = 0; i < WAIT_TENTHS; i++)); do
+		alive "$pid" || break
+		sleep 0.1
+	done
+	rm -f "$dir/$who.pid"
+	start_daemon "$dir" "$who"
+}
+
 make_dir() {
 	local dir=$1 n
-	mkdir -p "$dir" "$dir/log" "$dir/state" "$dir/spool" || die "cannot make $dir"
+	mkdir -p "$dir" "$dir/log" "$dir/state" "$dir/spool" "$dir/dev" || die "cannot make $dir"
 	for n in $NODES; do mkdir -p "$dir/spool/$n"; done
+	ln -s /dev/null "$dir/dev/nvidia0"
+	ln -s /dev/null "$dir/dev/nvidia1"
+	echo "NodeName=n[3-4] Name=gpu File=$dir/dev/nvidia[0-1]" >"$dir/gres.conf"
 	chmod 0711 "$dir"
 	head -c 128 /dev/urandom >"$dir/munge.key"
 	chmod 0600 "$dir/munge.key"
@@ -249,7 +271,7 @@ run() {
 	"$@"
 }
 
-[ $# -ge 2 ] || { sed -n '4,17s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '4,18s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 command=$1 dir=$2
 shift 2
 case $dir in /*) ;; *) dir=$PWD/$dir ;; esac
@@ -260,6 +282,7 @@ env) print_env "$dir" ;;
 set) set_conf "$dir" "$@"; SLURM_CONF=$dir/slurm.conf scontrol reconfigure ;;
 signal) pid=$(pid_of "$dir" "$1") || die "$1 is not running"; kill -"$2" "$pid" ;;
 up) rm -f "$dir/$1.pid"; start_daemon "$dir" "$1" ;;
+restart) restart_daemon "$dir" "$1" ;;
 wait) wait_idle "$dir" || die "the nodes of $dir are not idle" ;;
 stop) stop "$dir" ;;
 *) die "unknown command '$command'" ;;

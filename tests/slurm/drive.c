@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* link: -lcjson -lxxhash -lm */
+/*
+ * drive HELPER AGENT [PARTITION]: scheduler `slurm` by hand, for the tests: a command a line on
+ * stdin, an answer a line on stdout, flushed. Words are separated by blanks; "-" stands for
+ * nothing.
+ *
+ *   submit TOKEN BLOCKDIR [NAME=VALUE...]   "ok ID"; names: nodes tasks cpus gpus mem time (s),
+ * partition, ... willrun TOKEN BLOCKDIR [NAME=VALUE...]  "ok SECONDS-FROM-NOW" poll ID... a line
+ * each: "ID STATE END EXIT NODES REASON" until STATE S ID... poll and wait until each is in that
+ * state, or S seconds are over; then as poll find TOKEN          as poll, or "absent" cancel ID
+ * "ok" capacity            "ok TOTAL IDLE AT-ONCE SUMMARY" kill SIGNAL         send it to
+ * fettle-slurm, the only child; "ok" ask                 make the next poll ask at once rather than
+ * answer from memory (waits that long) A failure is "temp TEXT", "notfound TEXT" or "refused TEXT".
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "orchestrator/base/clock.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/sched/sched.h"
+
+extern const struct sched sched_slurm;
+
+enum { WORDS_MAX = 32, US_PER_S = 1000000 };
+
+struct words {
+	char *v[WORDS_MAX];
+	size_t n;
+};
+
+static struct words split(char *line)
+{
+	struct words w = {0};
+
+	for (char *p = line; *p && w.n < WORDS_MAX;) {
+		p += strspn(p, " \n");
+		if (!*p)
+			break;
+		w.v[w.n++] = p;
+		p += strcspn(p, " \n");
+		if (*p)
+			*p++ = '\0';
+	}
+	return w;
+}
+
+static void say_failure(const struct err *e)
+{
+	const char *word = e->code == ERR_TEMP        ? "temp"
+			   : e->code == ERR_NOT_FOUND ? "notfound"
+						      : "refused";
+
+	printf("%s %s\n", word, e->text);
+}
+
+static void say_status(const struct sched_status *st)
+{
+	printf("%s %s %s %d %s %s\n", st->id, job_state_name(st->state), job_end_name(st->end),
+	       st->exit_status, *st->nodes ? st->nodes : "-", *st->reason ? st->reason : "-");
+}
+
+static void set_number(struct sched_job *j, const char *name, const char *value)
+{
+	const struct {
+		const char *name;
+		int *to;
+	} ints[] = {{"nodes", &j->nodes},
+		    {"tasks", &j->tasks_per_node},
+		    {"cpus", &j->cpus_per_task},
+		    {"gpus", &j->gpus_per_node}};
+	int64_t n = 0;
+
+	str_to_i64(value, &n);
+	for (size_t i = 0; i < ARRAY_LEN(ints); i++)
+		if (str_eq(ints[i].name, name))
+			*ints[i].to = (int)n;
+	if (str_eq(name, "mem"))
+		j->mem_mib_per_node = n;
+	if (str_eq(name, "time"))
+		j->time_limit_s = n;
+}
+
+static void set_field(struct sched_job *j, char *field)
+{
+	const struct {
+		const char *name;
+		const char **to;
+	} texts[] = {{"partition", &j->partition},
+		     {"account", &j->account},
+		     {"qos", &j->qos},
+		     {"reservation", &j->reservation},
+		     {"constraint", &j->constraint},
+		     {"nodelist", &j->nodelist},
+		     {"exclude", &j->exclude},
+		     {"workdir", &j->workdir},
+		     {"output", &j->output}};
+	char *value = strchr(field, '=');
+
+	if (!value)
+		return;
+	*value++ = '\0';
+	set_number(j, field, value);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (str_eq(texts[i].name, field))
+			*texts[i].to = value;
+}
+
+static void do_job(struct sched_run *s, const struct words *w)
+{
+	char *env[] = {(char[]){"PATH=/usr/local/bin:/usr/bin:/bin"}, (char[]){"FETTLE_TEST=1"},
+		       NULL};
+	_cleanup_free_ char *output = xasprintf("%s/agent.out", w->v[2]);
+	const char *dirs[] = {w->v[2]};
+	struct sched_job j = {.token = w->v[1],
+			      .block_dirs = dirs,
+			      .n_block_dirs = 1,
+			      .workdir = w->v[2],
+			      .env = env,
+			      .output = output,
+			      .nodes = 1,
+			      .tasks_per_node = 1,
+			      .time_limit_s = 60,
+			      .exclusive = true};
+	int64_t start_us = 0;
+	struct err e;
+	char id[64];
+
+	for (size_t i = 3; i < w->n; i++)
+		set_field(&j, w->v[i]);
+	if (str_eq(w->v[0], "submit")) {
+		if (sched_slurm.submit(s, &j, id, &e))
+			say_failure(&e);
+		else
+			printf("ok %s\n", id);
+	} else if (sched_slurm.will_run(s, &j, &start_us, &e)) {
+		say_failure(&e);
+	} else {
+		printf("ok %lld\n",
+		       (long long)((start_us - clock_utc_us(&clock_system)) / US_PER_S));
+	}
+}
+
+static size_t poll_all(struct sched_run *s, const struct words *w, size_t first,
+		       struct sched_status *out)
+{
+	struct err e;
+
+	if (sched_slurm.poll(s, (const char *const *)&w->v[first], w->n - first, out, &e)) {
+		say_failure(&e);
+		return 0;
+	}
+	return w->n - first;
+}
+
+static void do_poll(struct sched_run *s, const struct words *w)
+{
+	struct sched_status st[WORDS_MAX];
+	size_t n = poll_all(s, w, 1, st);
+
+	for (size_t i = 0; i < n; i++)
+		say_status(&st[i]);
+}
+
+static void do_until(struct sched_run *s, const struct words *w)
+{
+	int64_t seconds = 0, deadline_us;
+	struct sched_status st[WORDS_MAX];
+	size_t n, there;
+
+	str_to_i64(w->v[2], &seconds);
+	deadline_us = clock_mono_us(&clock_system) + seconds * US_PER_S;
+	for (;;) {
+		int64_t left_us = deadline_us - clock_mono_us(&clock_system);
+
+		n = poll_all(s, w, 3, st);
+		there = 0;
+		for (size_t i = 0; i < n; i++)
+			there += str_eq(job_state_name(st[i].state), w->v[1]);
+		if (there == n || left_us <= 0)
+			break;
+		sched_slurm.wait(s, left_us < US_PER_S ? left_us : US_PER_S, -1, NULL);
+	}
+	for (size_t i = 0; i < n; i++)
+		say_status(&st[i]);
+}
+
+static void do_find(struct sched_run *s, const struct words *w)
+{
+	struct sched_status st;
+	struct err e;
+	int rc = sched_slurm.find(s, w->v[1], &st, &e);
+
+	if (rc < 0)
+		say_failure(&e);
+	else if (rc == 0)
+		puts("absent");
+	else
+		say_status(&st);
+}
+
+static void do_capacity(struct sched_run *s, const struct words *w)
+{
+	struct sched_capacity c;
+	struct err e;
+
+	(void)w;
+	if (sched_slurm.capacity(s, &c, &e))
+		say_failure(&e);
+	else
+		printf("ok %d %d %d %s\n", c.nodes_total, c.nodes_idle, c.jobs_at_once, c.summary);
+}
+
+static void do_cancel(struct sched_run *s, const struct words *w)
+{
+	struct err e;
+
+	if (sched_slurm.cancel(s, w->v[1], &e))
+		say_failure(&e);
+	else
+		puts("ok");
+}
+
+static void do_kill(struct sched_run *s, const struct words *w)
+{
+	_cleanup_free_ char *path = xasprintf("/proc/self/task/%ld/children", (long)getpid());
+	FILE *f = fopen(path, "r");
+	long pid = 0;
+	int64_t signo = 0;
+
+	(void)s;
+	str_to_i64(w->v[1], &signo);
+	if (!f || fscanf(f, "%ld", &pid) != 1 || pid <= 0 || kill((pid_t)pid, (int)signo))
+		puts("refused no child");
+	else
+		puts("ok");
+	if (f)
+		fclose(f);
+}
+
+static const struct command {
+	const char *name;
+	size_t words; /* at least */
+	void (*run)(struct sched_run *s, const struct words *w);
+} commands[] = {
+	{"submit", 3, do_job},    {"willrun", 3, do_job}, {"poll", 2, do_poll},
+	{"until", 4, do_until},   {"find", 2, do_find},   {"capacity", 1, do_capacity},
+	{"cancel", 2, do_cancel}, {"kill", 2, do_kill},
+};
+
+static void perform(struct sched_run *s, char *line)
+{
+	struct words w = split(line);
+
+	if (w.n == 0)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (str_eq(commands[i].name, w.v[0]) && w.n >= commands[i].words) {
+			commands[i].run(s, &w);
+			fflush(stdout);
+			return;
+		}
+	puts("refused unknown command or too few words");
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	struct sched_config c = {.clock = &clock_system};
+	struct sched_run *s;
+	char *line = NULL;
+	size_t cap = 0;
+	struct err e;
+
+	if (argc < 3)
+		return 2;
+	c.helper = argv[1];
+	c.agent = argv[2];
+	c.partition = argc > 3 ? argv[3] : NULL;
+	if (sched_slurm.open(&c, &s, &e)) {
+		say_failure(&e);
+		return 1;
+	}
+	while (getline(&line, &cap, stdin) > 0)
+		perform(s, line);
+	free(line);
+	sched_slurm.close(s);
+	return 0;
+}

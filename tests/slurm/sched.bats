@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Scheduler `slurm` against real daemons.
+bats_require_minimum_version 1.5.0
+
+setup() {
+	load common
+	answer=
+	drive_start
+}
+
+teardown() {
+	drive_stop
+	end_all_jobs
+	cluster wait
+}
+
+@test "the cluster is there" {
+	say capacity
+	expect 'ok 4 4 4 Slurm *, cluster fettle, partition tune: 4 of 4 nodes idle, 0 down or drained, at most 120 min'
+}
+
+@test "what every scheduler must do" {
+	FETTLE_TEST_SLURM=$BATS_TEST_TMPDIR run "$BUILD/tests/unit/sched_contract_test"
+	echo "$output"
+	[ "$status" = 0 ]
+	[[ $output == *slurm* ]]
+}
+
+@test "submit, run, done: the agent's records are there" {
+	dir=$(new_block 'echo hello; env' 2)
+	submit "$(new_token)" "$dir" nodes=2 cpus=2
+	say until ended 20 "$id"
+	expect "$id ended ok 0 n?,n? COMPLETED"
+	[ "$(jq -r .state "$dir/done.json")" = complete ]
+	[ "$(jq -r .job "$dir/claim.json")" = "$id" ]
+	grep -qx hello "$dir/t00/out"
+	# the trial gets the environment of its block, not one of Slurm's making
+	! grep -q FETTLE_TEST= "$dir/t00/out"
+}
+
+@test "the job is what was asked for" {
+	dir=$(new_block 'sleep 30')
+	token=$(new_token)
+	submit "$token" "$dir" nodes=2 tasks=2 time=61 mem=500 exclude=n[1-2] nodelist=n3
+	say until running 10 "$id"
+	run scontrol show job "$id"
+	echo "$output"
+	for what in "JobName=$token" 'NodeList=n[3-4]' NumNodes=2 NumTasks=4 TimeLimit=00:02:00 Requeue=0 \
+		OverSubscribe=NO NumCPUs=4 "WorkDir=$dir" "StdOut=$dir/agent.out"; do
+		grep -qwF -- "$what" <<<"$output" || { echo "no $what"; return 1; }
+	done
+	# exactly what the request named, and the way back to this cluster
+	agent=$(pgrep -o -f "^$(readlink -f "$AGENT") $dir\$")
+	tr '\0' '\n' <"/proc/$agent/environ" >"$BATS_TEST_TMPDIR/env"
+	grep -qx FETTLE_TEST=1 "$BATS_TEST_TMPDIR/env"
+	grep -qx "SLURM_CONF=$SLURM_CONF" "$BATS_TEST_TMPDIR/env"
+	! grep -q '^BATS_' "$BATS_TEST_TMPDIR/env"
+}
+
+@test "paths with blanks, quotes and percent signs" {
+	odd="$BATS_TEST_TMPDIR/it's 100%j \$HOME"
+	mkdir "$odd"
+	mv "$(new_block 'echo hello')"/block.json "$odd"
+	job=$(jq -cn --arg d "$odd" --arg a "$AGENT" '{id: 2, op: "submit", job: {token: "fettle:odd:a1", agent: $a, block_dirs: [$d],
+		workdir: $d, output: ($d + "/agent.out"), env: ["PATH=/usr/bin:/bin"], nodes: 1, time_limit_s: 60}}')
+	run --separate-stderr "$HELPER" < <(echo '{"id":1,"op":"hello"}'; echo "$job")
+	id=$(jq -r 'select(.id == 2).job' <<<"$output")
+	say until ended 20 "$id"
+	expect "$id ended ok 0 *"
+	[ -f "$odd/done.json" ]
+	[ -f "$odd/agent.out" ]
+}
+
+@test "somebody else cancels it" {
+	submit "$(new_token)" "$(new_block 'sleep 60')"
+	say until running 10 "$id"
+	expect "$id running none 0 n? -"
+	scancel "$id"
+	say until ended 15 "$id"
+	expect "$id ended cancelled 3 n? CANCELLED" # 3: the agent was told to stop
+	say cancel "$id"
+	expect ok
+}
+
+@test "we cancel it, running and waiting" {
+	submit "$(new_token)" "$(new_block 'sleep 60')" nodes=4
+	first=$id
+	submit "$(new_token)" "$(new_block 'sleep 60')"
+	say until running 10 "$first"
+	say poll "$id"
+	expect "$id pending none 0 - *"
+	say cancel "$id"
+	expect ok
+	say cancel "$first"
+	expect ok
+	say until ended 15 "$id"
+	expect "$id ended cancelled 0 - CANCELLED*"
+	say until ended 15 "$first"
+	expect "$first ended cancelled * CANCELLED"
+	say cancel 999999
+	expect ok
+}
+
+@test "the agent fails" {
+	submit "$(new_token)" "$BATS_TEST_TMPDIR"
+	say until ended 15 "$id"
+	expect "$id ended failed 4 n? FAILED (NonZeroExitCode)"
+}
+
+@test "a node goes down under the job" {
+	submit "$(new_token)" "$(new_block 'sleep 60')" nodelist=n2
+	say until running 10 "$id"
+	scontrol update nodename=n2 state=down reason=test
+	say until ended 15 "$id"
+	expect "$id ended node_fail * n2 NODE_FAIL (NodeDown)"
+}
+
+@test "a drained node is not counted" {
+	scontrol update nodename=n2 state=drain reason=test
+	say capacity
+	scontrol update nodename=n2 state=resume
+	expect 'ok 4 3 3 * 3 of 4 nodes idle, 1 down or drained, *'
+}
+
+@test "GPUs come with the job" {
+	dir=$(new_block true)
+	printf '#!/bin/sh\nenv >"$1/env"\n' >"$BATS_TEST_TMPDIR/agent"
+	chmod +x "$BATS_TEST_TMPDIR/agent"
+	drive_stop
+	drive_start "$BATS_TEST_TMPDIR/agent"
+	submit "$(new_token)" "$dir" gpus=2
+	say until ended 15 "$id"
+	expect "$id ended ok 0 n[34] COMPLETED"
+	grep -qx CUDA_VISIBLE_DEVICES=0,1 "$dir/env"
+}
+
+@test "an admin requeues it: it is taken out of the queue, and counts as void" {
+	submit "$(new_token)" "$(new_block 'sleep 60')"
+	say until running 10 "$id"
+	scontrol update job "$id" requeue=1
+	scontrol requeue "$id"
+	say until ended 15 "$id"
+	expect "$id ended requeued * (BeginTime)"
+	run squeue -h -j "$id"
+	[ -z "$output" ]
+}
+
+@test "preempted by a partition of higher priority" {
+	submit "$(new_token)" "$(new_block 'sleep 60')" partition=low nodes=4
+	low=$id
+	say until running 10 "$low"
+	submit "$(new_token)" "$(new_block true)" partition=high
+	say until ended 30 "$low"
+	expect "$low ended preempted * PREEMPTED*"
+	say until ended 30 "$id"
+	expect "$id ended ok 0 *"
+}
+
+@test "a prolog that fails is no fault of the job" {
+	cluster set Prolog=/bin/false
+	submit "$(new_token)" "$(new_block true)" nodelist=n2
+	say until ended 20 "$id"
+	cluster set Prolog=
+	scontrol update nodename=n2 state=resume
+	expect "$id ended launch_failed 0 n2 CANCELLED"
+}
+
+@test "held, then released" {
+	submit "$(new_token)" "$(new_block true)" nodelist=n1
+	scontrol hold "$id"
+	sleep 2
+	say poll "$id"
+	expect "$id pending none 0 - JobHeld*"
+	scontrol release "$id"
+	say until ended 30 "$id"
+	expect "$id ended ok 0 n1 COMPLETED"
+}
+
+@test "suspended is running" {
+	submit "$(new_token)" "$(new_block 'sleep 4')"
+	say until running 10 "$id"
+	scontrol suspend "$id"
+	sleep 1.1
+	say poll "$id"
+	expect "$id running none 0 n? SUSPENDED"
+	scontrol resume "$id"
+	say until ended 30 "$id"
+	expect "$id ended ok 0 n? COMPLETED"
+}
+
+@test "refusals say what to change, and leave nothing behind" {
+	dir=$(new_block true)
+	token=$(new_token)
+	while IFS='|' read -r field want said; do
+		say submit "$token" "$dir" "$field"
+		expect "${want/WHAT/cannot submit $token: submit}*$said"
+		say willrun "$token" "$dir" "$field"
+		expect "${want/WHAT/dry run}*"
+	done <<-END
+		partition=nope|notfound WHAT: Invalid partition name specified (\`sinfo -s\` lists the partitions)|; Slurm: invalid partition specified: nope
+		nodelist=n9|notfound WHAT: Invalid node name specified|
+		constraint=h200|notfound WHAT: Invalid feature specification|
+		reservation=nope|notfound WHAT: Requested reservation is invalid|
+		gpus=8|refused WHAT: Requested node configuration is not available|
+		cpus=64|refused WHAT: Requested node configuration is not available|; Slurm: CPU count per node can not be satisfied
+		mem=999999|refused WHAT: Requested node configuration is not available|; Slurm: Memory specification can not be satisfied
+	END
+	say submit "$token" "$dir" nodes=9
+	expect "refused cannot submit $token: submit: Requested partition configuration not available now (the request is beyond a limit*"
+	say submit "$token" "$dir" partition=short time=99999
+	expect "refused cannot submit $token: submit: *"
+	say submit "$token" "$dir" workdir=/does/not/exist
+	expect "notfound cannot submit $token: workdir /does/not/exist: No such file or directory"
+	say submit "$token" "$dir" workdir=tmp
+	expect "refused cannot submit $token: workdir 'tmp' is not an absolute path"
+	say submit "$token" relative workdir=/tmp output=/tmp/x
+	expect "refused cannot submit $token: path 'relative' in the batch script is not absolute"
+	[ -z "$(squeue -h)" ]
+}
+
+@test "a dry run queues nothing and says when" {
+	say willrun "$(new_token)" "$(new_block true)" nodes=4
+	[[ $answer =~ ^ok\ -?[0-9]+$ ]]
+	[ -z "$(squeue -h)" ]
+}
+
+@test "find: there, absent, and not fooled by a refused submit" {
+	token=$(new_token)
+	say find "$token"
+	expect absent
+	say submit "$token" "$(new_block true)" gpus=9
+	expect 'refused *'
+	say find "$token"
+	expect absent
+	submit "$token" "$(new_block 'sleep 60')"
+	say find "$token"
+	expect "$id pending none 0 - *"
+	say until running 10 "$id"
+	say find "$token"
+	expect "$id running none 0 n? -"
+}
+
+@test "slurmctld hangs during a submit: accepted all the same, found, and not doubled" {
+	token=$(new_token)
+	dir=$(new_block 'sleep 60')
+	cluster signal slurmctld STOP
+	say submit "$token" "$dir"
+	cluster signal slurmctld CONT
+	expect "temp cannot submit $token: submit: Socket timed out*"
+	say find "$token"
+	[[ $answer == *\ pending\ none\ * || $answer == *\ running\ none\ * ]]
+	[ "$(squeue -h -n "$token" | wc -l)" = 1 ]
+}
+
+@test "slurmctld is away and comes back: unknown, never ended, then the truth" {
+	submit "$(new_token)" "$(new_block 'sleep 4; exit 7')"
+	say until running 10 "$id"
+	cluster signal slurmctld TERM
+	sleep 1
+	say poll "$id"
+	expect "$id unknown none 0 n? *"
+	say find fettle:absent
+	expect "temp cannot look for fettle:absent: slurmctld does not answer*"
+	say submit "$(new_token)" "$(new_block true)"
+	expect "temp cannot submit * slurmctld does not answer*"
+	cluster up slurmctld
+	say until ended 30 "$id"
+	expect "$id ended ok 0 n? COMPLETED" # the agent recorded the failed trial and exited 0
+}
+
+@test "a number that slurmctld gave to another job is not ours" {
+	submit "$(new_token)" "$(new_block 'sleep 60')"
+	scontrol update job "$id" name=other
+	sleep 1.1
+	say poll "$id"
+	expect "$id gone none 0 *"
+}
+
+@test "the helper dies: the next question starts another" {
+	submit "$(new_token)" "$(new_block 'sleep 60')"
+	say until running 10 "$id"
+	say kill 9
+	expect ok
+	sleep 1.1
+	say poll "$id"
+	expect "$id running none 0 n? -"
+}
+
+@test "no helper: what to install" {
+	run "$DRIVE" /nonexistent/fettle-slurm "$AGENT" </dev/null
+	[ "$status" = 1 ]
+	[[ $output == "notfound scheduler slurm: /nonexistent/fettle-slurm was not built"*libslurm-dev*slurm-devel*'`make`'* ]]
+}
+
+@test "no configuration: the helper says so, and we live" {
+	SLURM_CONF=/nonexistent/slurm.conf run "$DRIVE" "$HELPER" "$AGENT" </dev/null
+	[ "$status" = 1 ]
+	[[ $output == "notfound scheduler slurm: SLURM_CONF=/nonexistent/slurm.conf: cannot read this Slurm configuration"* ]]
+	: >"$BATS_TEST_TMPDIR/empty.conf"
+	SLURM_CONF=$BATS_TEST_TMPDIR/empty.conf run "$DRIVE" "$HELPER" "$AGENT" </dev/null
+	[ "$status" = 1 ]
+	[[ $output == "refused scheduler slurm: libslurm ended fettle-slurm with status 1"*fatal* ]]
+}
+
+@test "asked again and again it asks slurmctld once a second at most" {
+	submit "$(new_token)" "$(new_block 'sleep 60')"
+	say until running 10 "$id"
+	sdiag -r >/dev/null
+	sleep 1.1
+	for ((i = 0; i < 50; i++)); do
+		say poll "$id" >/dev/null
+	done
+	run sdiag
+	calls=$(sed -n 's/.*REQUEST_JOB_USER_INFO *([^)]*) count:\([0-9]*\).*/\1/p' <<<"$output")
+	echo "$calls calls"
+	[ "$calls" -ge 1 ]
+	[ "$calls" -le 3 ]
+}
+
+@test "slurmctld forgets: gone, by its own word" {
+	cluster set MinJobAge=2
+	cluster restart slurmctld # the interval of its purges is fixed when it starts
+	submit "$(new_token)" "$(new_block true)"
+	say until ended 15 "$id"
+	expect "$id ended ok *"
+	say until gone 40 "$id"
+	expect "$id gone none 0 n? slurmctld does not know this job"
+	cluster set MinJobAge=60
+	cluster restart slurmctld
+}
