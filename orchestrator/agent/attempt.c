@@ -150,6 +150,9 @@ static void run_slots(struct attempt *a, struct signals *signals)
 			return;
 		}
 		memcpy(a->xxh[a->n_done++], o.xxh, sizeof o.xxh);
+		log_info("slot %d, arm %lld: %s%s%s", a->block->slots[i].slot,
+			 (long long)a->block->arms[a->block->slots[i].arm_index].arm,
+			 record_state_name(o.state), o.reason[0] ? ": " : "", o.reason);
 		if (o.state == TRIAL_VOID && signals->stop)
 			str_copy(a->reason, sizeof a->reason, o.reason);
 	}

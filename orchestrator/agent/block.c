@@ -245,6 +245,19 @@ int block_read(const char *path, struct block **out, struct err *e)
 	return rc;
 }
 
+bool block_launches(const struct block *b, const struct block_slot *slot)
+{
+	return b->launch.n > 0 || str_eq(fs_basename(b->arms[slot->arm_index].argv.v[0]), "srun");
+}
+
+const struct block_slot *block_slot_of(const struct block *b, int slot)
+{
+	for (size_t i = 0; i < b->n_slots; i++)
+		if (b->slots[i].slot == slot)
+			return &b->slots[i];
+	return NULL;
+}
+
 void block_free(struct block *b)
 {
 	if (!b)

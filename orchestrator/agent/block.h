@@ -7,6 +7,7 @@
 #ifndef FETTLE_AGENT_BLOCK_H
 #define FETTLE_AGENT_BLOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -62,7 +63,12 @@ struct block {
 /* Parse n bytes; `name` is for errors. On success the caller owns *out (block_free). */
 int block_parse(const char *name, const char *text, size_t n, struct block **out, struct err *e);
 int block_read(const char *path, struct block **out, struct err *e);
-void block_free(struct block *b); /* NULL is fine */
+/* Are the ranks of this slot started by a launcher, so that they may be nobody's descendants here
+ * (srun)? */
+bool block_launches(const struct block *b, const struct block_slot *slot);
+const struct block_slot *block_slot_of(const struct block *b,
+				       int slot); /* NULL: none of that number */
+void block_free(struct block *b);                 /* NULL is fine */
 void block_freep(struct block **b);
 
 #endif

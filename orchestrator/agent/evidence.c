@@ -80,6 +80,21 @@ static bool is_named(const struct block *b, const char *key)
 	return false;
 }
 
+/* Given anew to each job step, shell or process: no difference between arms is told by them. */
+static bool is_passing(const char *key)
+{
+	static const char *const prefixes[] = {"SLURM_", "SLURMD_", "SRUN_", "FETTLE_TRIAL"};
+	static const char *const names[] = {"_", "PWD", "OLDPWD", "SHLVL"};
+
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (str_starts(key, prefixes[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (str_eq(key, names[i]))
+			return true;
+	return false;
+}
+
 static void sort_environ(const struct evidence_spec *s, const struct kvs *env,
 			 struct evidence_rank *r)
 {
@@ -87,9 +102,10 @@ static void sort_environ(const struct evidence_spec *s, const struct kvs *env,
 		const char *key = env->v[i].key, *value = env->v[i].value;
 		char hash[32];
 
-		if (in_list(&s->block->secrets, key) || str_eq(key, "FETTLE_TRIAL"))
+		if (in_list(&s->block->secrets, key))
 			continue;
-		if (str_eq(kvs_get(s->added, key), value) && !is_named(s->block, key))
+		if ((is_passing(key) || str_eq(kvs_get(s->added, key), value)) &&
+		    !is_named(s->block, key))
 			continue;
 		if (is_named(s->block, key)) {
 			_cleanup_free_ char *clean = trialenv_redact(s->secrets, value);
@@ -295,20 +311,35 @@ static int64_t count_children(const struct family *f, pid_t pid)
 	return n;
 }
 
-/* Shells and programs that only prepare and wait for another one. */
-static bool is_wrapper(pid_t pid)
+static bool runs_one_of(pid_t pid, const char *const *names)
 {
-	static const char *const names[] = {"sh",   "bash",   "dash",    "zsh",     "ksh",
-					    "ash",  "env",    "timeout", "time",    "stdbuf",
-					    "nice", "setsid", "nohup",   "taskset", "numactl"};
 	struct buf b = {0};
 	bool found = false;
 
 	if (read_text(pid, "cmdline", &b) == 0 && b.len)
-		for (size_t i = 0; i < ARRAY_LEN(names) && !found; i++)
-			found = str_eq(fs_basename(b.data + (b.data[0] == '-')), names[i]);
+		for (; *names && !found; names++)
+			found = str_eq(fs_basename(b.data + (b.data[0] == '-')), *names);
 	buf_free(&b);
 	return found;
+}
+
+/* Shells and programs that only prepare and wait for another one. */
+static bool is_wrapper(pid_t pid)
+{
+	static const char *const names[] = {"sh",    "bash",    "dash",    "zsh",
+					    "ksh",   "ash",     "env",     "timeout",
+					    "time",  "stdbuf",  "nice",    "setsid",
+					    "nohup", "taskset", "numactl", NULL};
+
+	return runs_one_of(pid, names);
+}
+
+/* What a script runs on the way, and never is the workload. */
+static bool is_errand(pid_t pid)
+{
+	static const char *const names[] = {"sleep", "tee", "cat", "tail", "grep", "date", NULL};
+
+	return runs_one_of(pid, names);
 }
 
 /* True when `child` has lived for at least half of the life of `up`: what a wrapper was started for
@@ -332,7 +363,8 @@ static pid_t behind_wrappers(const struct family *f, pid_t pid)
 		pid_t child = 0;
 
 		for (size_t i = 0; up && i < f->n && !child; i++)
-			if (f->v[i].one->ppid == pid && is_its_purpose(up->one, f->v[i].one))
+			if (f->v[i].one->ppid == pid && is_its_purpose(up->one, f->v[i].one) &&
+			    !is_errand(f->v[i].one->pid))
 				child = f->v[i].one->pid;
 		if (!child)
 			break;
@@ -352,12 +384,12 @@ static int add_family_rank(const struct evidence_spec *s, const struct family *f
 }
 
 static void add_ranks(const struct evidence_spec *s, const struct family *f, size_t which,
-		      struct evidence *ev)
+		      pid_t launcher, struct evidence *ev)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		const struct member *m = &f->v[i];
 
-		if (!owns_rank(f, m, which))
+		if (!owns_rank(f, m, which) || m->one->pid == launcher)
 			continue;
 		add_family_rank(s, f, m->one->pid, (int)m->rank[which], ev);
 		if (m->world[which] > ev->expected)
@@ -391,6 +423,14 @@ static void add_single(const struct evidence_spec *s, const struct family *f, pi
 	add_family_rank(s, f, leader, rank, ev);
 }
 
+static int by_rank(const void *a, const void *b)
+{
+	int x = ((const struct evidence_rank *)a)->rank,
+	    y = ((const struct evidence_rank *)b)->rank;
+
+	return (x > y) - (x < y);
+}
+
 int evidence_take(const struct evidence_spec *s, pid_t leader, struct evidence *out)
 {
 	struct evidence ev = {0};
@@ -404,9 +444,11 @@ int evidence_take(const struct evidence_spec *s, pid_t leader, struct evidence *
 	} else {
 		const struct member *m = member_of(&f, leader);
 
-		if (m && !owns_rank(&f, m, (size_t)which))
+		/* srun itself has the rank variables of the batch script; it is no rank all the
+		 * same. */
+		if (m && (s->marker || !owns_rank(&f, m, (size_t)which)))
 			add_family_rank(s, &f, leader, -1, &ev);
-		add_ranks(s, &f, (size_t)which, &ev);
+		add_ranks(s, &f, (size_t)which, s->marker ? leader : 0, &ev);
 		if (ev.expected < ev.seen)
 			ev.expected = ev.seen;
 	}
@@ -416,6 +458,7 @@ int evidence_take(const struct evidence_spec *s, pid_t leader, struct evidence *
 		evidence_free(&ev);
 		return -1;
 	}
+	qsort(ev.v, ev.n, sizeof *ev.v, by_rank);
 	evidence_free(out);
 	*out = ev;
 	return 0;

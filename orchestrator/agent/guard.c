@@ -115,6 +115,17 @@ static void check_work(const struct duty *d)
 	atomic_store(&d->shared->work_bytes, diskuse_bytes(dir));
 }
 
+static void take_sample(const struct duty *d)
+{
+	int slot = atomic_load(&d->shared->slot);
+	const struct block_slot *s = block_slot_of(d->block, slot);
+	_cleanup_free_ char *marker = NULL;
+
+	if (s && atomic_load(&d->shared->leader) && block_launches(d->block, s))
+		marker = trialenv_marker(d->block, slot);
+	sampler_take(d->sampler, d->agent, getpid(), marker);
+}
+
 /* Returns when told to stop or when the agent is dead; true in the second case. */
 static bool serve(const struct duty *d)
 {
@@ -133,7 +144,7 @@ static bool serve(const struct duty *d)
 					   : 0) > 0)
 			return read(d->fd, &told, 1) <= 0;
 		if (now_us() >= sample_at) {
-			sampler_take(d->sampler, d->agent, getpid());
+			take_sample(d);
 			/* A late sample moves the next one: no burst after a stall. */
 			sample_at = sample_at + period > now_us() ? sample_at + period
 								  : now_us() + period;

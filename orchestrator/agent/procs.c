@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "orchestrator/base/fs.h"
@@ -17,6 +18,7 @@
 enum {
 	STAT_MAX = 1024, /* /proc/PID/stat is about 300 bytes */
 	ENVIRON_MAX = 4 << 20,
+	YOUNG_S = 2,
 };
 
 int procs_read(pid_t pid, struct procs_one *out)
@@ -150,6 +152,32 @@ void procs_mark_env(struct procs *p, const char *marker)
 	for (size_t i = 0; i < p->n; i++)
 		if (!p->v[i].ours && p->v[i].state != 'Z' && environ_holds(p->v[i].pid, marker))
 			p->v[i].ours = true;
+}
+
+/* A process that was just forked has its parent's environment until exec. */
+static bool is_young(const struct procs_one *one)
+{
+	struct timespec ts;
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return one->start_ticks + YOUNG_S * hz > (uint64_t)ts.tv_sec * hz;
+}
+
+void procs_mark_env_again(struct procs *p, const struct procs *before, const char *marker)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		struct procs_one *one = &p->v[i];
+		const struct procs_one *known = find(before, one->pid);
+
+		if (known && known->asked && known->start_ticks == one->start_ticks) {
+			one->ours = one->ours || known->ours;
+			one->asked = true;
+		} else if (one->state != 'Z') {
+			one->asked = !is_young(one);
+			one->ours = one->ours || environ_holds(one->pid, marker);
+		}
+	}
 }
 
 size_t procs_count(const struct procs *p)

@@ -20,7 +20,8 @@ struct procs_one {
 	uint64_t start_ticks;
 	int64_t utime, stime; /* clock ticks of this process alone */
 	int64_t threads, rss_pages;
-	bool ours; /* matched by procs_mark_* */
+	bool ours;  /* matched by procs_mark_* */
+	bool asked; /* its environment was looked at when it was no longer young */
 };
 
 struct procs {
@@ -39,6 +40,9 @@ void procs_mark_session(struct procs *p, pid_t session);
 /* Those of our user whose environment at exec held the line `marker`; costs a read of
  * /proc/PID/environ each. */
 void procs_mark_env(struct procs *p, const char *marker);
+/* The same, asking only those that `before` (an earlier result for the same marker) cannot answer
+ * for. */
+void procs_mark_env_again(struct procs *p, const struct procs *before, const char *marker);
 size_t procs_count(const struct procs *p); /* marked and not zombies */
 
 /* Signal each marked process if it is still the same one. */

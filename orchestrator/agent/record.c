@@ -16,7 +16,7 @@
 #include "orchestrator/base/proc.h"
 #include "orchestrator/base/version.h"
 
-static const char *state_name(enum trial_state s)
+const char *record_state_name(enum trial_state s)
 {
 	switch (s) {
 	case TRIAL_OK:
@@ -114,7 +114,7 @@ int record_trial(const struct trial_context *c, const struct block_slot *slot,
 	jwrite_int(&w, "arm", c->block->arms[slot->arm_index].arm);
 	jwrite_int(&w, "repeat", slot->repeat);
 	jwrite_text(&w, "kind", slot->kind);
-	jwrite_text(&w, "state", state_name(r->state));
+	jwrite_text(&w, "state", record_state_name(r->state));
 	write_redacted(&w, "reason", c->secrets, r->reason);
 	write_times(&w, r);
 	jwrite_texts(&w, "nodes", c->nodes->v, c->nodes->n);

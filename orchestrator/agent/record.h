@@ -14,6 +14,8 @@
 #include "orchestrator/agent/trial.h"
 #include "orchestrator/base/err.h"
 
+const char *record_state_name(enum trial_state s); /* "ok", "failed", "void" */
+
 struct trial_record {
 	enum trial_state state;
 	char reason[512];

@@ -32,7 +32,8 @@ struct sampler {
 	int fd;
 	int64_t written, page_kib;
 	struct buf round, text;
-	struct procs procs;
+	struct procs procs, before;
+	char *marker; /* that `before` was asked for; NULL: none */
 	struct member *v;
 	size_t n, cap;
 	struct member gone; /* sums over ended processes */
@@ -77,6 +78,8 @@ void sampler_close(struct sampler *s)
 	buf_free(&s->round);
 	buf_free(&s->text);
 	procs_free(&s->procs);
+	procs_free(&s->before);
+	free(s->marker);
 	free(s->v);
 	free(s);
 }
@@ -264,13 +267,29 @@ static void settle_gone(struct sampler *s)
 	s->n = keep;
 }
 
-static void sample_tree(struct sampler *s, pid_t agent, pid_t skip)
+static void find_tree(struct sampler *s, pid_t agent, pid_t skip, const char *marker)
+{
+	struct procs last = s->procs;
+
+	s->procs = s->before;
+	s->before = last;
+	if (!str_eq(marker, s->marker)) { /* another trial: nothing is known */
+		s->before.n = 0;
+		free(s->marker);
+		s->marker = xstrdup(marker);
+	}
+	procs_scan(&s->procs);
+	if (marker)
+		procs_mark_env_again(&s->procs, &s->before, marker);
+	procs_mark_tree(&s->procs, agent, skip);
+}
+
+static void sample_tree(struct sampler *s, pid_t agent, pid_t skip, const char *marker)
 {
 	int64_t t = utc_us(), procs = 0, threads = 0, rss = 0;
 	struct member sum = {0};
 
-	procs_scan(&s->procs);
-	procs_mark_tree(&s->procs, agent, skip);
+	find_tree(s, agent, skip, marker);
 	for (size_t i = 0; i < s->n; i++)
 		s->v[i].seen = false;
 	for (size_t i = 0; i < s->procs.n; i++) {
@@ -297,13 +316,13 @@ static void sample_tree(struct sampler *s, pid_t agent, pid_t skip)
 		   (long long)rss, (long long)sum.read_bytes, (long long)sum.write_bytes);
 }
 
-void sampler_take(struct sampler *s, pid_t agent, pid_t skip)
+void sampler_take(struct sampler *s, pid_t agent, pid_t skip, const char *marker)
 {
 	sample_stat(s);
 	sample_mem(s);
 	sample_disks(s);
 	sample_nets(s);
-	sample_tree(s, agent, skip);
+	sample_tree(s, agent, skip, marker);
 	write_round(s);
 }
 

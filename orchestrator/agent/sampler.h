@@ -21,8 +21,10 @@ struct sampler;
 void sampler_open(const char *dir, struct sampler **out);
 void sampler_close(struct sampler *s); /* NULL is fine */
 
-/* One round. `skip` and its children (the sampler's own process, nvidia-smi) are not counted. */
-void sampler_take(struct sampler *s, pid_t agent, pid_t skip);
+/* One round. `skip` and its children (the sampler's own process, nvidia-smi) are not counted. With
+ * a marker (trialenv_marker of a launched trial; NULL: none) processes that hold it are of the tree
+ * too: under srun the ranks of this node are no descendants. */
+void sampler_take(struct sampler *s, pid_t agent, pid_t skip, const char *marker);
 
 /* Mark in p those processes that the last round counted as the trial's. */
 void sampler_mark_known(const struct sampler *s, struct procs *p);

@@ -20,6 +20,7 @@
 #include "orchestrator/agent/capture.h"
 #include "orchestrator/agent/diskuse.h"
 #include "orchestrator/agent/evidence.h"
+#include "orchestrator/agent/launcher.h"
 #include "orchestrator/agent/procs.h"
 #include "orchestrator/agent/record.h"
 #include "orchestrator/agent/shm.h"
@@ -41,6 +42,8 @@ enum {
 				     */
 	SETTLE_US = 100000, /* children that are about to exit on their own are no leftovers */
 	KILL_ROUND_US = 20000,
+	TRIES_MAX = 3,              /* of a launcher that fails before the workload starts */
+	RETRY_PAUSE_US = 2000000,   /* and twice that the second time */
 	KILL_GIVE_UP_US = 10000000, /* stuck in the kernel (D): no signal helps */
 };
 static const char SHM_DIR[] = "/dev/shm";
@@ -64,6 +67,7 @@ struct run {
 	struct capture *capture;
 	struct shm_list shm;
 	struct proc_id leader;
+	bool launched; /* by srun or the like: see block_launches() */
 	bool leader_ended;
 	int status;            /* of the leader, as wait4 */
 	int out_fd, notify_fd; /* -1: closed, or none */
@@ -127,7 +131,7 @@ static void watch_metrics(struct run *t)
 	if (fd >= 0)
 		close(fd);
 	t->metrics_at = 0;
-	if (t->c->block->launch.n || fs_is_network(t->metrics))
+	if (t->launched || fs_is_network(t->metrics))
 		return; /* another node may write it: no event comes */
 	t->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (t->notify_fd >= 0 && inotify_add_watch(t->notify_fd, t->metrics, IN_MODIFY) < 0) {
@@ -226,7 +230,7 @@ static void look_at_ranks(struct run *t, bool quick)
 	const struct evidence_spec s = {.block = t->c->block,
 					.secrets = t->c->secrets,
 					.added = &t->env.added,
-					.marker = t->c->block->launch.n ? t->marker : NULL};
+					.marker = t->launched ? t->marker : NULL};
 
 	if (quick)
 		evidence_quick(&s, t->leader.pid, &t->r.evidence);
@@ -325,7 +329,7 @@ static size_t signal_rest(struct run *t, int signo)
 	procs_scan(&p);
 	procs_mark_tree(&p, getpid(), guard_pid(t->c->guard));
 	procs_mark_session(&p, t->leader.pid);
-	if (t->c->block->launch.n || signo == SIGKILL)
+	if (t->launched || signo == SIGKILL)
 		procs_mark_env(&p, t->marker);
 	n = procs_count(&p);
 	procs_kill(&p, signo);
@@ -363,7 +367,7 @@ static bool reap(struct run *t)
 /* Under a launcher ranks may live that are nobody's descendants here. */
 static bool strangers_left(struct run *t)
 {
-	return t->c->block->launch.n > 0 && signal_rest(t, 0) > 0;
+	return t->launched && signal_rest(t, 0) > 0;
 }
 
 static void children_turn(struct run *t)
@@ -570,34 +574,83 @@ static void run_init(struct run *t, const struct trial_context *c, const struct 
 			  .evidence_at = EVIDENCE_FIRST_US,
 			  .metrics_at = INT64_MAX,
 			  .r.cleaned = true};
+	t->launched = block_launches(c->block, slot);
 	t->dir = xasprintf("%s/t%02d", c->dir, slot->slot);
 	t->metrics = fs_join(t->dir, "metrics.jsonl");
 	t->marker = trialenv_marker(c->block, slot->slot);
 }
 
+static void run_once(struct run *t, const struct trial_context *c, const struct block_slot *slot)
+{
+	struct err why = {0};
+
+	run_init(t, c, slot);
+	if (prepare(t, &why) || start(t, &why)) {
+		conclude(t, TRIAL_VOID, "io", "%s", why.text);
+		t->phase = PHASE_DONE;
+	}
+	if (t->phase == PHASE_RUN)
+		look_at_ranks(t, true);
+	while (t->phase != PHASE_DONE)
+		one_turn(t);
+	if (t->capture)
+		finish(t);
+}
+
+/* The launcher never got as far as the workload: nothing that an arm can be charged with. */
+static bool never_started(struct run *t)
+{
+	_cleanup_free_ char *out = fs_join(t->dir, "out");
+
+	return t->launched && t->r.state == TRIAL_FAILED && t->r.steps_seen == 0 &&
+	       (str_eq(t->r.ended_by, "exit") || str_eq(t->r.ended_by, "time")) &&
+	       launcher_failed_before_start(out);
+}
+
+/* True when another try makes sense; false when a signal came meanwhile. */
+static bool pause_before_retry(const struct trial_context *c, int try)
+{
+	struct pollfd p = {.fd = c->signals->fd, .events = POLLIN};
+	int64_t until = mono_us() + (int64_t)try * RETRY_PAUSE_US;
+
+	while (!c->signals->stop && mono_us() < until) {
+		poll(&p, 1, (int)((until - mono_us()) / 1000) + 1);
+		signals_read(c->signals);
+	}
+	return !c->signals->stop;
+}
+
+static void charge_launcher(struct run *t)
+{
+	_cleanup_free_ char *was = xstrdup(t->r.reason);
+
+	t->r.state = TRIAL_VOID;
+	snprintf(t->r.reason, sizeof t->r.reason, "the launcher did not start the workload: %s",
+		 was);
+}
+
 int trial_run(const struct trial_context *c, const struct block_slot *slot,
 	      struct trial_outcome *out, struct err *e)
 {
-	struct err why = {0};
+	_cleanup_free_ char *clean = NULL;
 	struct run t;
-	int rc;
+	int rc, try = 1;
 
-	run_init(&t, c, slot);
-	if (prepare(&t, &why) || start(&t, &why)) {
-		conclude(&t, TRIAL_VOID, "io", "%s", why.text);
-		t.phase = PHASE_DONE;
+	run_once(&t, c, slot);
+	while (never_started(&t) && str_eq(t.r.ended_by, "exit") && try < TRIES_MAX &&
+	       pause_before_retry(c, try)) {
+		try++;
+		run_free(&t);
+		run_once(&t, c, slot);
 	}
-	if (t.phase == PHASE_RUN)
-		look_at_ranks(&t, true);
-	while (t.phase != PHASE_DONE)
-		one_turn(&t);
-	if (t.capture)
-		finish(&t);
+	if (never_started(&t))
+		charge_launcher(&t);
 	rc = record_trial(c, slot, &t.r, out->xxh, e);
 	if (rc)
 		out->xxh[0] = '\0';
 	out->state = t.r.state;
-	str_copy(out->reason, sizeof out->reason, t.r.reason);
+	clean = trialenv_redact(c->secrets, t.r.reason);
+	str_copy(out->reason, sizeof out->reason, clean);
 	run_free(&t);
 	return rc;
 }

@@ -354,3 +354,46 @@ steps='i=0; while :; do i=$((i+1)); echo "step $i"; sleep 0.05; done'
 	[ "$(t .exit)" = 3 ]
 	[[ $(t .reason) == *' end"' ]]
 }
+
+@test "a launcher that fails before the workload starts is tried again, and is no fault of the arm" {
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	cat >"$BATS_TEST_TMPDIR/bin/srun" <<-END
+		#!/bin/sh
+		echo x >>$BATS_TEST_TMPDIR/tries
+		if [ \$(wc -l <$BATS_TEST_TMPDIR/tries) -lt \$FAIL_UNTIL ]; then
+			echo 'srun: error: Unable to confirm allocation for job 5: Socket timed out' >&2
+			exit 1
+		fi
+		exec "\$@"
+	END
+	chmod +x "$BATS_TEST_TMPDIR/bin/srun"
+	block 'echo hello' '.launch = ["srun"] | .env.PATH = env.BATS_TEST_TMPDIR + "/bin:/usr/bin:/bin" | .env.FAIL_UNTIL = "2"'
+	"$AGENT" "$B"
+	[ "$(t .state)" = ok ]
+	[ "$(cat "$B/t00/out")" = hello ]
+	rm -r "$B" "$BATS_TEST_TMPDIR/tries" && mkdir "$B"
+	block 'echo hello' '.launch = ["srun"] | .env.PATH = env.BATS_TEST_TMPDIR + "/bin:/usr/bin:/bin" | .env.FAIL_UNTIL = "9"'
+	"$AGENT" "$B"
+	[ "$(t .state)" = void ]
+	[[ $(t .reason) == 'the launcher did not start the workload: exited with 1;'*'Unable to confirm allocation'* ]]
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/tries")" -eq 3 ]
+}
+
+@test "a full disk under the agent's own files is no fault of the arm" {
+	mkdir "$B/t00"
+	ln -s /dev/full "$B/t00/out"
+	block 'echo hello; sleep 5'
+	"$AGENT" "$B"
+	[ "$(t .state)" = void ]
+	[ "$(t .ended_by)" = io ]
+	[[ $(t .reason) == *'No space left on device'* ]]
+}
+
+@test "a record that cannot be written makes the attempt partial" {
+	ln -s /dev/full "$B/t01.json.tmp"
+	block 'echo hello' '.slots = [range(3) | {slot: ., arm: 41}]'
+	run "$AGENT" "$B"
+	[ "$status" -eq 3 ]
+	[ "$(jq -r '.state, (.slots | length)' "$B/done.json" | tr '\n' ' ')" = 'partial 1 ' ]
+	[[ $(jq -r .reason "$B/done.json") == *'t01.json: No space left on device' ]]
+}
