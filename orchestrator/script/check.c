@@ -31,18 +31,18 @@ static bool measured_by_fettle(const char *metric)
 static int unknown_metric(const struct reader *r, const char *metric, const char *path,
 			  struct err *e)
 {
-	const char *names[256] = {NULL}, *near;
+	const char *names[256] = {NULL};
+	_cleanup_free_ char *hint = NULL;
 	size_t n = 0;
 
 	for (const struct metric_def *d = metric_defs; d->name && n + 1 < ARRAY_LEN(names); d++)
 		names[n++] = d->name;
-	near = str_nearest(metric, names);
-	return reader_fault(r, path, e,
-			    "there is no metric \"%.64s\" in the catalogue%s%s%s; one of your own "
-			    "comes from a group of "
-			    "metrics.pattern or from metrics.file",
-			    metric, near ? "; did you mean \"" : "", near ? near : "",
-			    near ? "\"?" : "");
+	hint = reader_did_you_mean(metric, names);
+	return reader_fault(
+		r, path, e,
+		"there is no metric \"%.64s\" in the catalogue%s; one of your own comes from a "
+		"group of metrics.pattern or from metrics.file",
+		metric, hint);
 }
 
 /* Groups of the pattern that feed metrics, as text for a message; *found tells if `metric` is one.
@@ -306,7 +306,7 @@ int check_machine(const struct reader *r, const struct recipe *recipe, const cha
 		  struct err *e)
 {
 	const struct workload *w = &recipe->workload;
-	const char *near;
+	_cleanup_free_ char *hint = NULL;
 	struct stat st;
 
 	if (stat(w->workdir, &st) || !S_ISDIR(st.st_mode))
@@ -317,11 +317,10 @@ int check_machine(const struct reader *r, const struct recipe *recipe, const cha
 	for (size_t i = 0; probes[i]; i++)
 		if (str_eq(probes[i], w->probe))
 			return 0;
-	near = str_nearest(w->probe, probes);
+	hint = reader_did_you_mean(w->probe, probes);
 	return reader_fault(r, "workload.metrics.probe", e,
-			    "there is no probe \"%.64s\"%s%s%s; `fettle probe --list` shows them",
-			    w->probe, near ? "; did you mean \"" : "", near ? near : "",
-			    near ? "\"?" : "");
+			    "there is no probe \"%.64s\"%s; `fettle probe --list` shows them",
+			    w->probe, hint);
 }
 
 static bool runnable(const char *path)

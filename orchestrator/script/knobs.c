@@ -37,18 +37,18 @@ static struct json *under_of(const struct json *base, const struct json *over)
 
 static int unknown_knob(const struct reading *rd, const char *name, const char *path, struct err *e)
 {
-	const char **names = xcalloc(rd->x->n + 1, sizeof(*names)), *near;
+	const char **names = xcalloc(rd->x->n + 1, sizeof(*names));
+	_cleanup_free_ char *hint = NULL;
 	int rc;
 
 	for (size_t i = 0; i < rd->x->n; i++)
 		names[i] = rd->x->v[i].name;
-	near = str_nearest(name, names);
+	hint = reader_did_you_mean(name, names);
 	rc = reader_fault(rd->r, path, e,
-			  "the catalogue has no knob \"%.64s\"%s%s%s; `fettle knobs` lists them, "
-			  "and a knob of your own "
-			  "needs env or arg, class and values",
-			  name, near ? "; did you mean \"" : "", near ? near : "",
-			  near ? "\"?" : "");
+			  "the catalogue has no knob \"%.64s\"%s; `fettle knobs` lists them, and a "
+			  "knob of your "
+			  "own needs env or arg, class and values",
+			  name, hint);
 	free(names);
 	return rc;
 }

@@ -12,23 +12,33 @@
 /* Beyond this an integer does not survive JSON. */
 #define INTEGER_MAX 9007199254740992.0
 
-struct take {
-	lua_State *l;
-	struct buf *where, *why;
-	int depth, nodes;
-	size_t bytes;
+/* Where a value goes: into `parent` under `key`, or at its end; without a parent it is the root.
+ * Values are put there before they are filled, so that whoever holds the root holds them all, also
+ * when Lua raises an error on the way. */
+struct slot {
+	struct json *parent;
+	const char *key;
 };
 
-static struct json *value(struct take *t, int index);
+static bool value(struct luajson *t, int index, struct slot at);
 
-static struct json *refuse(struct take *t, const char *why)
+static void put(struct luajson *t, struct slot at, struct json *v)
 {
-	buf_clear(t->why);
-	buf_str(t->why, why);
-	return NULL;
+	if (!at.parent)
+		t->root = v;
+	else if (at.key)
+		json_set(at.parent, at.key, v);
+	else
+		json_add(at.parent, v);
 }
 
-static struct json *number(struct take *t, int index)
+static bool refuse(struct luajson *t, const char *why)
+{
+	t->why = why;
+	return false;
+}
+
+static bool number(struct luajson *t, int index, struct slot at)
 {
 	double v = lua_tonumber(t->l, index);
 
@@ -36,10 +46,11 @@ static struct json *number(struct take *t, int index)
 		return refuse(t, isnan(v) ? "is not a number (0/0)" : "is infinite");
 	if (lua_isinteger(t->l, index) && fabs(v) > INTEGER_MAX)
 		return refuse(t, "is a whole number beyond 2^53, which cannot be stored exactly");
-	return json_new_number(v);
+	put(t, at, json_new_number(v));
+	return true;
 }
 
-static struct json *text(struct take *t, int index)
+static bool text(struct luajson *t, int index, struct slot at)
 {
 	size_t n;
 	const char *s = lua_tolstring(t->l, index, &n);
@@ -51,39 +62,17 @@ static struct json *text(struct take *t, int index)
 	t->bytes += n;
 	if (t->bytes > LUAJSON_BYTES_MAX)
 		return refuse(t, "holds more than 4 MiB of text in all");
-	return json_new_text(s);
+	put(t, at, json_new_text(s));
+	return true;
 }
 
-static struct json *function(struct take *t)
+static bool function(struct luajson *t, struct slot at)
 {
 	struct json *o = json_object();
 
-	json_set_text(o, LUAJSON_FUNCTION, t->where->data ? t->where->data : "");
-	return o;
-}
-
-/* The key at the top of the stack, as a part of the path and as a text. */
-static bool key_text(struct take *t, struct buf *key)
-{
-	buf_clear(key);
-	switch (lua_type(t->l, -1)) {
-	case LUA_TNUMBER:
-		if (!lua_isinteger(t->l, -1) || lua_tointeger(t->l, -1) < 1)
-			break;
-		buf_printf(key, "%lld", (long long)lua_tointeger(t->l, -1));
-		fieldpath_index(t->where, (size_t)lua_tointeger(t->l, -1));
-		return true;
-	case LUA_TSTRING:
-		if (strlen(lua_tostring(t->l, -1)) != lua_rawlen(t->l, -1) || !lua_rawlen(t->l, -1))
-			break;
-		buf_str(key, lua_tostring(t->l, -1));
-		fieldpath_key(t->where, key->data);
-		return true;
-	default:
-		break;
-	}
-	refuse(t, "has a key that is neither a position nor a name");
-	return false;
+	json_set_text(o, LUAJSON_FUNCTION, t->where.data ? t->where.data : "");
+	put(t, at, o);
+	return true;
 }
 
 static void cut(struct buf *b, size_t n)
@@ -93,60 +82,73 @@ static void cut(struct buf *b, size_t n)
 		b->data[n] = '\0';
 }
 
-static struct json *array(struct take *t, int table, lua_Integer n)
+static bool array(struct luajson *t, int table, lua_Integer n, struct slot at)
 {
-	struct json *a = json_array(), *v;
-	size_t here = t->where->len;
+	struct json *a = json_array();
+	size_t here = t->where.len;
+	bool ok = true;
 
-	for (lua_Integer i = 1; i <= n; i++) {
-		fieldpath_index(t->where, (size_t)i);
+	put(t, at, a);
+	for (lua_Integer i = 1; i <= n && ok; i++) {
+		fieldpath_index(&t->where, (size_t)i);
 		lua_rawgeti(t->l, table, i);
-		v = value(t, lua_gettop(t->l));
+		ok = value(t, lua_gettop(t->l), (struct slot){a, NULL});
 		lua_pop(t->l, 1);
-		if (!v) {
-			json_free(a);
-			return NULL;
-		}
-		json_add(a, v);
-		cut(t->where, here);
+		if (ok)
+			cut(&t->where, here);
 	}
-	return a;
+	return ok;
 }
 
-static struct json *object_members(struct take *t, struct json *o, int table, int keys,
-				   lua_Integer n, struct buf *key)
+/* The key at `index` as a text, which lives as long as the key or `digits`, and as a part of the
+ * path. NULL for other kinds. */
+static const char *key_text(struct luajson *t, int index, char digits[24])
 {
-	size_t here = t->where->len;
+	if (lua_type(t->l, index) == LUA_TSTRING) {
+		const char *name = lua_tostring(t->l, index);
 
-	for (lua_Integer i = 1; i <= n; i++) {
-		struct json *v;
+		if (!*name || strlen(name) != lua_rawlen(t->l, index))
+			return NULL;
+		fieldpath_key(&t->where, name);
+		return name;
+	}
+	if (!lua_isinteger(t->l, index) || lua_tointeger(t->l, index) < 1)
+		return NULL;
+	snprintf(digits, 24, "%lld", (long long)lua_tointeger(t->l, index));
+	fieldpath_index(&t->where, (size_t)lua_tointeger(t->l, index));
+	return digits;
+}
 
+static bool member(struct luajson *t, struct json *o, int table, int key_index)
+{
+	char digits[24];
+	const char *key = key_text(t, key_index, digits);
+
+	if (!key)
+		return refuse(t, "has a key that is neither a position nor a name");
+	if (json_get(o, key))
+		return refuse(t, "stands there twice: once by position, once by name");
+	lua_pushvalue(t->l, key_index);
+	lua_rawget(t->l, table);
+	return value(t, lua_gettop(t->l), (struct slot){o, key});
+}
+
+static bool object(struct luajson *t, int table, int keys, lua_Integer n, struct slot at)
+{
+	struct json *o = json_object();
+	size_t here = t->where.len;
+	int top = lua_gettop(t->l);
+	bool ok = true;
+
+	put(t, at, o);
+	for (lua_Integer i = 1; i <= n && ok; i++) {
 		lua_rawgeti(t->l, keys, i);
-		if (!key_text(t, key))
-			return NULL;
-		if (json_get(o, key->data))
-			return refuse(t, "stands there twice: once by position, once by name");
-		lua_rawget(t->l, table);
-		v = value(t, lua_gettop(t->l));
-		lua_pop(t->l, 1);
-		if (!v)
-			return NULL;
-		json_set(o, key->data, v);
-		cut(t->where, here);
+		ok = member(t, o, table, top + 1);
+		lua_settop(t->l, top);
+		if (ok)
+			cut(&t->where, here);
 	}
-	return o;
-}
-
-static struct json *object(struct take *t, int table, int keys, lua_Integer n)
-{
-	struct json *o = json_object(), *done;
-	struct buf key = {0};
-
-	done = object_members(t, o, table, keys, n, &key);
-	buf_free(&key);
-	if (!done)
-		json_free(o);
-	return done;
+	return ok;
 }
 
 /* Sorted and distinct keys are the positions 1..n when all are whole and the last one is n. */
@@ -164,50 +166,58 @@ static bool is_sequence(lua_State *l, int keys, lua_Integer n)
 	return true;
 }
 
-static struct json *table(struct take *t, int index)
+static bool table(struct luajson *t, int index, struct slot at)
 {
 	int top = lua_gettop(t->l);
 	lua_Integer n;
-	struct json *v;
+	bool ok;
 
 	if (t->depth >= LUAJSON_DEPTH_MAX)
 		return refuse(t, "is nested too deeply, or holds itself");
 	t->depth++;
 	n = luastate_keys(t->l, index);
-	v = is_sequence(t->l, top + 1, n) ? array(t, index, n) : object(t, index, top + 1, n);
+	ok = is_sequence(t->l, top + 1, n) ? array(t, index, n, at)
+					   : object(t, index, top + 1, n, at);
 	lua_settop(t->l, top);
 	t->depth--;
-	return v;
+	return ok;
 }
 
-static struct json *value(struct take *t, int index)
+static bool value(struct luajson *t, int index, struct slot at)
 {
 	if (++t->nodes > LUAJSON_NODES_MAX)
 		return refuse(t, "has more than 100000 values in it");
 	switch (lua_type(t->l, index)) {
 	case LUA_TNIL:
-		return json_new_null();
+		put(t, at, json_new_null());
+		return true;
 	case LUA_TBOOLEAN:
-		return json_new_bool(lua_toboolean(t->l, index));
+		put(t, at, json_new_bool(lua_toboolean(t->l, index)));
+		return true;
 	case LUA_TNUMBER:
-		return number(t, index);
+		return number(t, index, at);
 	case LUA_TSTRING:
-		return text(t, index);
+		return text(t, index, at);
 	case LUA_TTABLE:
-		return table(t, index);
+		return table(t, index, at);
 	case LUA_TFUNCTION:
-		return function(t);
+		return function(t, at);
 	default:
 		return refuse(t, "is of a kind that a recipe cannot hold");
 	}
 }
 
-struct json *luajson_take(lua_State *l, int index, struct buf *where, struct buf *why)
+bool luajson_take(lua_State *l, int index, struct luajson *out)
 {
-	struct take t = {.l = l, .where = where, .why = why};
+	out->l = l;
+	return value(out, lua_absindex(l, index), (struct slot){NULL, NULL});
+}
 
-	buf_clear(where);
-	return value(&t, lua_absindex(l, index));
+void luajson_done(struct luajson *t)
+{
+	json_free(t->root);
+	buf_free(&t->where);
+	*t = (struct luajson){0};
 }
 
 void luajson_push(lua_State *l, const struct json *v)

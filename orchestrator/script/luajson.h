@@ -23,9 +23,20 @@ enum {
 			    1024, /* bytes of all texts: one text may stand in many places */
 };
 
-/* The value at `index`. On failure NULL, with the reason in `why` and the place in `where`. May
- * raise a Lua error (memory), so it runs inside a protected call. */
-struct json *luajson_take(lua_State *l, int index, struct buf *where, struct buf *why);
+/* A value on its way out. Zero-initialise; luajson_done() whatever happened. */
+struct luajson {
+	struct json *root; /* the value, or as much of it as was there when something went wrong */
+	struct buf where;  /* path of what cannot be taken */
+	const char *why;   /* why not; static */
+	lua_State *l;      /* these are private */
+	int depth, nodes;
+	size_t bytes;
+};
+
+/* Take the value at `index` into out->root; false with `where` and `why` when it cannot be stored.
+ * May raise a Lua error (memory, keys without an order), so it runs inside a protected call. */
+bool luajson_take(lua_State *l, int index, struct luajson *out);
+void luajson_done(struct luajson *t);
 
 /* Push a JSON value; null is nil. */
 void luajson_push(lua_State *l, const struct json *v);

@@ -54,7 +54,10 @@ static void on_count(lua_State *l, lua_Debug *ar)
 		return;
 	b->out_of_instructions = true;
 	lua_sethook(l, on_count, LUA_MASKCOUNT, 1);
-	luaL_error(l, "too many instructions");
+	luaL_where(l, 0); /* in a hook level 0 is the function that runs */
+	lua_pushliteral(l, "too many instructions");
+	lua_concat(l, 2);
+	lua_error(l);
 }
 
 /* --- one order ---------------------------------------------------------------------------- */
@@ -325,9 +328,10 @@ static int no_such_global(lua_State *l)
 
 /* --- opening ------------------------------------------------------------------------------ */
 
-static const char *const base_names[] = {"assert",   "error",  "getmetatable", "ipairs", "pcall",
-					 "rawequal", "rawget", "rawlen",       "rawset", "select",
-					 "tonumber", "type",   "xpcall",       NULL};
+static const char *const base_names[] = {"assert", "error",    "getmetatable", "ipairs",
+					 "pcall",  "rawequal", "rawget",       "rawlen",
+					 "rawset", "select",   "tonumber",     "type",
+					 NULL};
 
 /* Move what is on the allow-list from the base library into the table of globals to be. */
 static void copy_base(lua_State *l, int from, int to)

@@ -8,7 +8,8 @@
  * What differs from plain Lua, for the same plan in every process: pairs() and next() go by key
  * (numbers, then texts); tostring() and string.format() print no addresses; table.sort() takes at
  * most 100 elements (beyond that Lua picks pivots by the clock); math.random, os, io, debug, load,
- * require, coroutine, print and collectgarbage are absent; a metatable may have no __gc.
+ * require, coroutine, print and collectgarbage are absent, and so is what Lua runs with hooks off:
+ * xpcall's handlers and __gc.
  */
 #ifndef FETTLE_SCRIPT_LUASTATE_H
 #define FETTLE_SCRIPT_LUASTATE_H
@@ -22,8 +23,8 @@
 enum {
 	/* A campaign takes about 0.2 MiB; a list of a million numbers 16 MiB. */
 	LUASTATE_MEMORY_MAX = 64 * 1024 * 1024,
-	/* A campaign takes about 20,000 instructions, this many about half a second. */
-	LUASTATE_INSTRUCTIONS_MAX = 50 * 1000 * 1000,
+	/* All knobs together take about 20,000 instructions; this many take 0.05 s. */
+	LUASTATE_INSTRUCTIONS_MAX = 5 * 1000 * 1000,
 };
 
 /* What states of one process share. Zero-initialise. */

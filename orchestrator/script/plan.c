@@ -70,10 +70,11 @@ static int evaluate_first(struct loading *l, struct err *e)
 	l->campaign = values[0];
 	l->site_value = n > 1 ? values[1] : NULL;
 	if (json_type(l->campaign) != JSON_OBJECT)
-		return err_set(e, ERR_RECIPE,
-			       "%s: expected the file to end with return { name = ..., workload = "
-			       "..., ... }",
-			       l->campaign_src->path);
+		return err_set(
+			e, ERR_RECIPE,
+			"%s:1: expected the file to end with return { name = ..., workload = "
+			"..., ... }",
+			l->campaign_src->path);
 	return l->site_src ? site_read(l->site_src, l->site_value, &l->site, e) : 0;
 }
 
@@ -102,9 +103,8 @@ static int find_workload(struct loading *l, const char *use, struct err *e)
 {
 	const struct reader_layer layer = {l->campaign, l->campaign_src, "", ""};
 	const struct reader r = {&layer, 1};
-	_cleanup_free_ char *name = xasprintf("workloads/%s", use);
+	_cleanup_free_ char *name = xasprintf("workloads/%s", use), *hint = NULL;
 	struct strv all = {0};
-	const char *near;
 	int rc;
 
 	l->workload_src = sources_find(&l->all, name);
@@ -113,10 +113,9 @@ static int find_workload(struct loading *l, const char *use, struct err *e)
 	for (size_t i = 0; i < l->all.n; i++)
 		if (str_starts(l->all.v[i].name, "workloads/"))
 			strv_add(&all, l->all.v[i].name + strlen("workloads/"));
-	near = str_nearest(use, (const char *const *)strv_end(&all));
+	hint = reader_did_you_mean(use, (const char *const *)strv_end(&all));
 	rc = reader_fault(&r, "workload.use", e,
-			  "there is no workloads/%.64s.lua on the recipe path%s%s%s", use,
-			  near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+			  "there is no workloads/%.64s.lua on the recipe path%s", use, hint);
 	strv_free(&all);
 	return rc;
 }
@@ -170,20 +169,40 @@ static int evaluate_second(struct loading *l, struct err *e)
 
 /* --- third: one value from the layers, read and checked ----------------------------------- */
 
-/* Absolute, by the text alone, so that stored sources give the same plan everywhere. */
+/* Take out "." and "..", by the text alone: stored sources must give the same plan everywhere. */
+static char *normalised(const char *path)
+{
+	struct buf out = {0};
+
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 2 && !memcmp(path, "..", 2)) {
+			while (out.len && out.data[--out.len] != '/')
+				;
+		} else if (n && !(n == 1 && *path == '.')) {
+			buf_char(&out, '/');
+			buf_put(&out, path, n);
+		}
+		path += n + (path[n] == '/');
+	}
+	if (!out.len)
+		buf_char(&out, '/');
+	out.data[out.len] = '\0';
+	return buf_take(&out);
+}
+
 static char *workdir_of(const struct script_source *campaign, const char *given)
 {
 	const char *slash = strrchr(campaign->path, '/');
-	_cleanup_free_ char *base = slash && slash > campaign->path
-					    ? xstrndup(campaign->path,
-						       (size_t)(slash - campaign->path))
-					    : xstrdup("/");
+	_cleanup_free_ char *base = xstrndup(campaign->path,
+					     slash ? (size_t)(slash - campaign->path) : 0);
+	_cleanup_free_ char *full = NULL;
 
-	while (given && given[0] == '.' && given[1] == '/')
-		given += 2;
-	if (!given || !*given || str_eq(given, "."))
-		return TAKE(base);
-	return fs_join(base, given);
+	if (given && *given == '/')
+		return normalised(given);
+	full = xasprintf("%s/%s", base, given ? given : "");
+	return normalised(full);
 }
 
 static int read_workload(struct loading *l, const struct reader *r, const struct json *v,

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "orchestrator/base/mem.h"
 #include "orchestrator/script/fieldpath.h"
@@ -335,11 +336,22 @@ static int read_field(const struct reader *r, const struct field *f, const struc
 
 /* --- a table ------------------------------------------------------------------------------ */
 
+char *reader_did_you_mean(const char *word, const char *const *words)
+{
+	const char *near = str_nearest(word, words);
+
+	for (size_t i = 0; words[i]; i++)
+		if (!strcasecmp(word, words[i]))
+			near = words[i];
+	return near ? xasprintf(" (did you mean \"%s\"?)", near) : xstrdup("");
+}
+
 static int unknown_field(const struct reader *r, const struct schema *s, const char *name,
 			 const char *path, struct err *e)
 {
 	_cleanup_free_ char *at = fieldpath_child(path, name);
-	const char *names[FIELDS_MAX + 1] = {NULL}, *near;
+	const char *names[FIELDS_MAX + 1] = {NULL};
+	_cleanup_free_ char *hint = NULL;
 	struct buf list = {0};
 	int rc;
 
@@ -347,10 +359,9 @@ static int unknown_field(const struct reader *r, const struct schema *s, const c
 		names[i] = s->fields[i].name;
 		buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
 	}
-	near = str_nearest(name, names);
-	rc = reader_fault(r, at, e, "there is no such field in %s%s%s%s; the fields are: %s",
-			  s->name, near ? "; did you mean \"" : "", near ? near : "",
-			  near ? "\"?" : "", list.data);
+	hint = reader_did_you_mean(name, names);
+	rc = reader_fault(r, at, e, "there is no such field in %s%s; the fields are: %s", s->name,
+			  hint, list.data);
 	buf_free(&list);
 	return rc;
 }

@@ -91,6 +91,9 @@ int reader_fault(const struct reader *r, const char *path, struct err *e, const 
 int reader_expected(const struct reader *r, const struct json *v, const char *path,
 		    const char *what, struct err *e);
 
+/* ` (did you mean "x"?)` with the nearest of the words, or "" when none is near; heap. */
+char *reader_did_you_mean(const char *word, const char *const *words);
+
 /* File and line of the field at `path`, in the layer that it comes from. */
 struct place reader_place(const struct reader *r, const char *path);
 /* The layer that the field comes from: the first that has it, else the strongest. */

@@ -58,13 +58,6 @@ static void put_line(int fd, struct json *line)
 	json_free(line);
 }
 
-/* What a job leaves: a value, or why there is none. */
-struct outcome {
-	struct json *value;
-	struct buf where, why;
-	int status;
-};
-
 static char *dir_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -74,14 +67,11 @@ static char *dir_of(const char *path)
 	return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
 }
 
-/* Stack: outcome, value that is to be taken. Protected, since luajson_take may run out of memory.
- */
+/* Stack: where to, value that is to be taken. Says whether it could be. */
 static int take_value(lua_State *l)
 {
-	struct outcome *o = lua_touserdata(l, 1);
-
-	o->value = luajson_take(l, 2, &o->where, &o->why);
-	return 0;
+	lua_pushboolean(l, luajson_take(l, 2, lua_touserdata(l, 1)));
+	return 1;
 }
 
 /* Stack: job, value of the file. Leaves what its function returns. */
@@ -100,78 +90,85 @@ static int call_function(lua_State *l)
 	return 1;
 }
 
+/* Call a C function with a pointer and the value at the top of the stack, for one result. */
+static int protected(lua_State *l, lua_CFunction f, const void *p)
+{
+	lua_pushcfunction(l, f);
+	lua_insert(l, -2);
+	lua_pushlightuserdata(l, (void *)(uintptr_t)p);
+	lua_insert(l, -2);
+	return lua_pcall(l, 2, 1, 0);
+}
+
+/* 0: out->root holds the value, or out->why says why not. Else Lua's status, its error on the
+ * stack. */
 static int run_job(lua_State *l, const struct script_source *prelude, const struct sandbox_job *job,
-		   struct outcome *o)
+		   struct luajson *out)
 {
 	int status = prelude ? luastate_run(l, prelude, "=" CHUNK_PRELUDE, 0) : 0;
 
 	if (!status)
 		status = luastate_run(l, job->src, "=" CHUNK_SOURCE, 1);
-	if (!status && job->call) {
-		lua_pushcfunction(l, call_function);
-		lua_insert(l, -2);
-		lua_pushlightuserdata(l, (void *)(uintptr_t)job);
-		lua_insert(l, -2);
-		status = lua_pcall(l, 2, 1, 0);
-	}
-	if (!status) {
-		lua_pushcfunction(l, take_value);
-		lua_insert(l, -2);
-		lua_pushlightuserdata(l, o);
-		lua_insert(l, -2);
-		status = lua_pcall(l, 2, 0, 0);
-	}
-	return status;
+	if (!status && job->call)
+		status = protected(l, call_function, job);
+	return status ? status : protected(l, take_value, out);
 }
 
-static struct json *describe_failure(lua_State *l, const struct luastate_budget *b,
-				     const struct outcome *o)
+static struct json *describe_failure(lua_State *l, const struct luastate_budget *b, int status,
+				     const struct luajson *out)
 {
 	struct json *line = json_object();
-	const char *text = o->status && lua_type(l, -1) == LUA_TSTRING ? lua_tostring(l, -1) : NULL;
+	const char *text = status && lua_type(l, -1) == LUA_TSTRING ? lua_tostring(l, -1) : NULL;
+	_cleanup_free_ char *cut = xstrndup(text ? text : "an error that is not a text was raised",
+					    ERROR_MAX);
 
 	if (b->out_of_instructions)
 		json_set_text(line, "limit", "instructions");
 	else if (b->out_of_memory &&
-		 (o->status == LUA_ERRMEM || !text || strstr(text, "not enough memory")))
+		 (status == LUA_ERRMEM || !text || strstr(text, "not enough memory")))
 		json_set_text(line, "limit", "memory");
-	if (!o->status) {
-		json_set_text(line, "where", o->where.data ? o->where.data : "");
-		json_set_text(line, "error", o->why.data ? o->why.data : "cannot be read");
-	} else {
-		_cleanup_free_ char *cut = xstrndup(
-			text ? text : "an error that is not a text was raised", ERROR_MAX);
-
-		json_set_text(line, "error", cut);
-	}
+	if (!status)
+		json_set_text(line, "where", out->where.data ? out->where.data : "");
+	json_set_text(line, "error", status ? cut : out->why);
 	return line;
+}
+
+/* One job in a state of its own; false when it failed. */
+static bool do_job(int fd, struct luastate_budget *budget, const struct script_source *prelude,
+		   const struct sandbox_job *job)
+{
+	_cleanup_free_ char *dir = dir_of(job->src->path);
+	lua_State *l = luastate_open(budget, dir);
+	struct luajson out = {0};
+	struct json *line;
+	bool ok;
+	int status;
+
+	if (!l)
+		return false;
+	status = run_job(l, prelude, job, &out);
+	ok = !status && !out.why;
+	if (ok) {
+		line = json_object();
+		json_set(line, "value", TAKE(out.root));
+	} else {
+		line = describe_failure(l, budget, status, &out);
+	}
+	put_line(fd, line);
+	luajson_done(&out);
+	lua_close(l); /* no finalisers: nothing of the recipe runs here */
+	return ok;
 }
 
 static _Noreturn void child(int fd, const struct script_source *prelude,
 			    const struct sandbox_job *jobs, size_t n)
 {
 	struct luastate_budget budget = {0};
+	size_t i = 0;
 
 	limit_child();
-	for (size_t i = 0; i < n; i++) {
-		struct outcome o = {0};
-		char *dir = dir_of(jobs[i].src->path);
-		lua_State *l = luastate_open(&budget, dir);
-		struct json *line;
-
-		if (!l)
-			_exit(1);
-		o.status = run_job(l, prelude, &jobs[i], &o);
-		if (!o.value) {
-			put_line(fd, describe_failure(l, &budget, &o));
-			_exit(0);
-		}
-		line = json_object();
-		json_set(line, "value", o.value);
-		put_line(fd, line);
-		lua_close(l); /* no finalisers: nothing of the recipe runs here */
-		free(dir);
-	}
+	while (i < n && do_job(fd, &budget, prelude, &jobs[i]))
+		i++;
 	_exit(0);
 }
 
@@ -220,38 +217,47 @@ static int collect(int fd, struct buf *out, struct err *e)
 	}
 }
 
+/* "FILE:LINE" that a message of Lua begins with, "FILE" if it has no position; heap. *rest is what
+ * follows. */
+static char *place_of(const char *text, const struct script_source *prelude,
+		      const struct sandbox_job *job, const char **rest)
+{
+	int line = 0, used = 0;
+
+	*rest = text;
+	if (sscanf(text, CHUNK_SOURCE ":%d: %n", &line, &used) == 1 && used) {
+		*rest = text + used;
+		return xasprintf("%s:%d", job->src->path, line);
+	}
+	if (prelude && sscanf(text, CHUNK_PRELUDE ":%d: %n", &line, &used) == 1 && used) {
+		*rest = text + used;
+		return xasprintf("%s:%d", prelude->path, line);
+	}
+	return xstrdup(job->src->path);
+}
+
 static int failure(const struct script_source *prelude, const struct sandbox_job *job,
 		   const struct json *line, struct err *e)
 {
-	const char *text = json_text(json_get(line, "error"), ""),
-		   *limit = json_text(json_get(line, "limit"), NULL);
-	const char *where = json_text(json_get(line, "where"), NULL), *file = job->src->path;
-	const char *rest = text;
-	int at = 0, used = 0;
+	const char *limit = json_text(json_get(line, "limit"), NULL);
+	const char *where = json_text(json_get(line, "where"), NULL), *rest;
+	_cleanup_free_ char *place = place_of(json_text(json_get(line, "error"), ""), prelude, job,
+					      &rest);
 
 	if (where)
-		return err_set(e, ERR_RECIPE, "%s:%d: %s: %s", file,
+		return err_set(e, ERR_RECIPE, "%s:%d: %s: %s", job->src->path,
 			       job->call ? 1 : locate_line(job->src->text, where),
-			       *where ? where : "the value that the file returns", text);
-	if (sscanf(text, CHUNK_SOURCE ":%d: %n", &at, &used) == 1 && used) {
-		rest = text + used;
-	} else if (sscanf(text, CHUNK_PRELUDE ":%d: %n", &at, &used) == 1 && used && prelude) {
-		rest = text + used;
-		file = prelude->path;
-	}
-	if (limit && !strcmp(limit, "instructions"))
+			       *where ? where : "the value that the file returns", rest);
+	if (str_eq(limit, "instructions"))
 		return err_set(
 			e, ERR_RECIPE,
-			"%s:%d: evaluating it took more than %d million instructions: look for "
-			"an endless loop",
-			file, at, LUASTATE_INSTRUCTIONS_MAX / 1000000);
+			"%s: evaluating it took more than %d million instructions: look for an "
+			"endless loop",
+			place, LUASTATE_INSTRUCTIONS_MAX / 1000000);
 	if (limit)
-		return err_set(e, ERR_RECIPE,
-			       "%s:%d: evaluating it needs more than %d MiB of memory", file, at,
-			       LUASTATE_MEMORY_MAX >> 20);
-	if (!used)
-		return err_set(e, ERR_RECIPE, "%s: %s", file, rest);
-	return err_set(e, ERR_RECIPE, "%s:%d: %s", file, at, rest);
+		return err_set(e, ERR_RECIPE, "%s: evaluating it needs more than %d MiB of memory",
+			       place, LUASTATE_MEMORY_MAX >> 20);
+	return err_set(e, ERR_RECIPE, "%s: %s", place, rest);
 }
 
 /* The lines of the child: {"value":...} of each job, or {"error":...} of the first that fails. */

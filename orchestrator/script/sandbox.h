@@ -13,7 +13,8 @@
 #include "orchestrator/script/script.h"
 
 enum {
-	SANDBOX_CPU_S = 2,    /* of all jobs of one call; a campaign with all knobs takes 0.01 s */
+	/* Of all jobs of one call. A campaign with all knobs takes 0.01 s, under valgrind 1 s. */
+	SANDBOX_CPU_S = 2,
 	SANDBOX_WALL_S = 120, /* a child that gets one part in sixty of a CPU still ends by
 				 RLIMIT_CPU */
 	SANDBOX_OUTPUT_MAX = 16 * 1024 *
