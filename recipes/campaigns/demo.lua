@@ -21,7 +21,7 @@ return {
 
 	knobs = {
 		num_workers = { 1 },
-		OMP_NUM_THREADS = { 2 },
+		OMP_NUM_THREADS = { 1 },
 		"jemalloc",
 		"pin_memory",
 		"expandable_segments",
