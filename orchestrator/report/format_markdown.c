@@ -96,8 +96,9 @@ static void target(const struct report *r, struct buf *b)
 
 	buf_str(b, "\n## Target\n\nObjective: ");
 	md_code(b, p->objective);
-	buf_printf(b, " (%s over the window%s%s, better %s).\n", p->objective_stat,
-		   r->unit && *r->unit ? ", " : "", r->unit ? r->unit : "", better_name(p->better));
+	buf_printf(b, " (%s over the window%s%s, %s).\n", p->objective_stat,
+		   r->unit && *r->unit ? ", " : "", r->unit ? r->unit : "",
+		   p->better == BETTER_DOWN ? "less is better" : "more is better");
 	if (r->target == TARGET_NONE) {
 		buf_str(b, "The campaign names no target.\n");
 	} else {
@@ -309,7 +310,7 @@ static void findings(const struct report *r, struct buf *b)
 /* What became of it, in a few words. */
 static const char *outcome_of(const struct report_hypothesis *h)
 {
-	return h->has_verdict ? h->verdict.outcome : hypothesis_state_name(h->row.state);
+	return h->has_verdict ? h->verdict.outcome : report_state_text(h->row.state);
 }
 
 static const char *reason_of(const struct report_hypothesis *h)
@@ -340,7 +341,7 @@ static void hypothesis_table(const struct report *r, struct buf *b)
 		md_cell_percent(b, h->gain, 1);
 		md_cell_percent(b, h->ceiling, 1);
 		md_cell(b, h->evidence);
-		md_cell(b, hypothesis_state_name(h->state));
+		md_cell(b, report_state_text(h->state));
 		md_cell(b, h->reason);
 		md_row_end(b);
 	}
@@ -404,6 +405,14 @@ static void experiment(const struct report *r, struct buf *b)
 /* -- 4 validation --------------------------------------------------------------------------------
  */
 
+static void cell_p(struct buf *b, double p)
+{
+	if (isfinite(p))
+		buf_printf(b, " %.3g |", p);
+	else
+		md_cell(b, "unknown");
+}
+
 static void looks_table(const struct report_hypothesis *h, struct buf *b)
 {
 	static const struct md_column c[] = {{"look", true},    {"pairs", true},
@@ -423,18 +432,18 @@ static void looks_table(const struct report_hypothesis *h, struct buf *b)
 		buf_char(b, ' ');
 		md_interval(b, v->lo, v->hi);
 		buf_str(b, " |");
-		md_cell_number(b, v->p);
-		md_cell_number(b, v->p_star);
+		cell_p(b, v->p);
+		cell_p(b, v->p_star);
 		md_cell(b, v->outcome);
 		md_row_end(b);
 	}
 }
 
-static void effects_table(const struct report_hypothesis *h, struct buf *b)
+static void effects_table(const struct report *r, const struct report_hypothesis *h, struct buf *b)
 {
 	static const struct md_column c[] = {{"other metric", false}, {"before", true},
 					     {"after", true},         {"change", true},
-					     {"unit", false},         {"for the", false}};
+					     {"unit", false},         {"direction", false}};
 	static const char *const words[] = {"worse", "-", "better"};
 
 	buf_char(b, '\n');
@@ -442,6 +451,8 @@ static void effects_table(const struct report_hypothesis *h, struct buf *b)
 	for (size_t i = 0; i < h->n_effects; i++) {
 		const struct report_effect *f = &h->effects[i];
 
+		if (str_eq(f->metric, r->recipe->objective))
+			continue;
 		md_row(b);
 		md_cell_code(b, f->metric);
 		md_cell_number(b, f->base);
@@ -499,6 +510,24 @@ static const char *base_of(const struct report *r, const struct report_hypothesi
 	return s && s->n_arms ? s->arms[0].config_text : NULL;
 }
 
+static void expected(const struct hypothesis_row *h, struct buf *b)
+{
+	buf_str(b, "- Expected: ");
+	if (isfinite(h->gain))
+		md_percent(b, h->gain, 1);
+	else
+		buf_str(b, "a gain of unknown size");
+	if (isfinite(h->ceiling)) {
+		buf_str(b, ", at most ");
+		md_percent(b, h->ceiling, 1);
+	}
+	if (h->evidence && *h->evidence) {
+		buf_str(b, "; ");
+		md_text(b, h->evidence);
+	}
+	buf_str(b, ".\n");
+}
+
 static void changed(const struct report *r, const struct report_hypothesis *h, struct buf *b)
 {
 	const struct knob *k = recipe_knob(r->recipe, h->row.knob);
@@ -515,15 +544,8 @@ static void changed(const struct report *r, const struct report_hypothesis *h, s
 		buf_str(b, "; everything else as in ");
 		md_code(b, base);
 	}
-	buf_str(b, ".\n- Expected: ");
-	md_percent(b, h->row.gain, 1);
-	buf_str(b, ", at most ");
-	md_percent(b, h->row.ceiling, 1);
-	if (h->row.evidence) {
-		buf_str(b, "; ");
-		md_text(b, h->row.evidence);
-	}
 	buf_str(b, ".\n");
+	expected(&h->row, b);
 }
 
 static void actual(const struct report_hypothesis *h, struct buf *b)
@@ -549,9 +571,21 @@ static void actual(const struct report_hypothesis *h, struct buf *b)
 	buf_printf(b, "; alpha spent %.4g.\n", v->alpha_spent);
 }
 
+/* In the units that sites account in. */
+static void node_cost(const struct report *r, double node_s, struct buf *b)
+{
+	int gpus = r->recipe->resources.gpus_per_node;
+
+	buf_printf(b, ", %.3f node-hours", node_s / 3600);
+	if (gpus > 0)
+		buf_printf(b, ", %.3f GPU-hours", node_s / 3600 * gpus);
+}
+
 static void validation_of(const struct report *r, const struct report_hypothesis *h, size_t number,
 			  struct buf *b)
 {
+	int nodes = r->recipe->resources.nodes;
+
 	buf_printf(b, "\n### 4.%zu ", number);
 	change_text(b, &h->row);
 	buf_str(b, ": ");
@@ -560,11 +594,13 @@ static void validation_of(const struct report *r, const struct report_hypothesis
 	changed(r, h, b);
 	actual(h, b);
 	proof(h, b);
-	buf_printf(b, "- Cost: %.0f s of trials.\n", h->trial_s);
+	buf_printf(b, "- Cost: %.0f s of trials", h->trial_s);
+	node_cost(r, h->trial_s * (nodes > 0 ? nodes : 1), b);
+	buf_str(b, ".\n");
 	logs(r, h, b);
 	looks_table(h, b);
 	if (h->n_effects)
-		effects_table(h, b);
+		effects_table(r, h, b);
 }
 
 static void validation(const struct report *r, struct buf *b)
@@ -650,10 +686,15 @@ static void fixing(const struct report *r, struct buf *b)
 /* -- what was found, what was not
  * ------------------------------------------------------------------ */
 
-static bool refuted(const struct report_hypothesis *h)
+/* Tested hypotheses that were not accepted: refuted ones, or those that allow no judgement. */
+static bool negative(const struct report_hypothesis *h, bool judged)
 {
-	return h->has_verdict &&
-	       !str_eq(h->verdict.outcome, verdict_outcome_name(VERDICT_ACCEPTED));
+	enum verdict_outcome o;
+
+	if (!h->has_verdict || !verdict_outcome_parse(h->verdict.outcome, &o) ||
+	    o == VERDICT_ACCEPTED)
+		return false;
+	return (o != VERDICT_INVALID && o != VERDICT_INCONCLUSIVE) == judged;
 }
 
 static void ranking(const struct report *r, struct buf *b)
@@ -703,17 +744,25 @@ static void list_item(const struct report_hypothesis *h, struct buf *b)
 	buf_char(b, '\n');
 }
 
+static void negative_list(const struct report *r, bool judged, struct buf *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_hyps; i++)
+		if (negative(&r->hyps[i], judged) && ++n)
+			list_item(&r->hyps[i], b);
+	buf_str(b, n ? "" : "Nothing.\n");
+}
+
 static void negative_results(const struct report *r, struct buf *b)
 {
 	size_t n = 0;
 
 	buf_str(b, "\n## What was refuted\n\n");
-	for (size_t i = 0; i < r->n_hyps; i++)
-		if (refuted(&r->hyps[i]) && ++n)
-			list_item(&r->hyps[i], b);
-	buf_str(b, n ? "" : "Nothing.\n");
-	buf_str(b, "\n## What was not tried, and why\n\n");
-	n = 0;
+	negative_list(r, true, b);
+	buf_str(b, "\n## What could not be judged\n\n");
+	negative_list(r, false, b);
+	buf_str(b, "\n## What was screened out or not tried, and why\n\n");
 	for (size_t i = 0; i < r->n_hyps; i++)
 		if (r->hyps[i].row.state != HYP_TESTED && ++n)
 			list_item(&r->hyps[i], b);
@@ -772,28 +821,30 @@ static void events(const struct report *r, struct buf *b)
 /* -- accounts, reproduction
  * ------------------------------------------------------------------------- */
 
-static void accounts(const struct report *r, struct buf *b)
+static void account_of_alpha(const struct alpha_ledger *a, struct buf *b)
 {
-	const struct alpha_ledger *a = &r->alpha;
-	const struct cost_row *c = &r->cost;
+	size_t left = alpha_ledger_left(a);
 
 	buf_printf(b,
 		   "\n## Account of alpha\n\nThe chance of any false win in the campaign is at "
-		   "most %.4g, "
-		   "over at most %zu validation%s fixed before the first result. Tested: %zu; "
-		   "spent %.4g; "
-		   "left: %zu validation%s",
-		   a->total, a->stages, a->stages == 1 ? "" : "s", a->used, a->spent,
-		   alpha_ledger_left(a), alpha_ledger_left(a) == 1 ? "" : "s");
-	if (alpha_ledger_left(a))
+		   "most %.4g, over at most %zu validation%s fixed before the first result. ",
+		   a->total, a->stages, a->stages == 1 ? "" : "s");
+	buf_printf(b, "Tested: %zu; spent %.4g; left: %zu validation%s", a->used, a->spent, left,
+		   left == 1 ? "" : "s");
+	if (left)
 		buf_printf(b, ", the next one at %.4g", alpha_ledger_next(a));
-	buf_printf(b,
-		   ".\n\n## Cost\n\n%lld timed trials, %lld with warm-up; %.0f s of trials; %.3f "
-		   "node-hours; "
-		   "%lld allocations; %lld attempts, of which %lld void or lost.\n",
-		   (long long)c->trials_timed, (long long)c->trials_all, c->trial_s,
-		   c->node_s / 3600, (long long)c->allocations, (long long)c->attempts,
-		   (long long)c->attempts_void);
+	buf_str(b, ".\n");
+}
+
+static void cost(const struct report *r, struct buf *b)
+{
+	const struct cost_row *c = &r->cost;
+
+	buf_printf(b, "\n## Cost\n\n%lld timed trials, %lld with warm-up; %.0f s of trials",
+		   (long long)c->trials_timed, (long long)c->trials_all, c->trial_s);
+	node_cost(r, c->node_s, b);
+	buf_printf(b, "; %lld allocations; %lld attempts, of which %lld void or lost.\n",
+		   (long long)c->allocations, (long long)c->attempts, (long long)c->attempts_void);
 	if (str_eq(r->campaign.scheduler, "local"))
 		buf_str(b, "Measured on one machine: the conclusion holds for this machine.\n");
 }
@@ -878,7 +929,8 @@ static int write_markdown(const struct report *r, struct buf *b, struct err *e)
 	negative_results(r, b);
 	faults(r, b);
 	events(r, b);
-	accounts(r, b);
+	account_of_alpha(&r->alpha, b);
+	cost(r, b);
 	reproduce(r, b);
 	return 0;
 }

@@ -8,6 +8,10 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/text.h"
 
+/* Between these a number is written out: 23453 reads better than 2.345e+04. */
+#define NUMBER_SMALL 1e-3
+#define NUMBER_LARGE 1e10
+
 static bool is_word(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -99,10 +103,22 @@ void md_code(struct buf *b, const char *s)
 
 void md_number(struct buf *b, double v)
 {
-	if (isfinite(v))
-		buf_printf(b, "%.4g", v);
-	else
+	double size = fabs(v);
+	int digits;
+
+	if (!isfinite(v)) {
 		buf_str(b, "unknown");
+		return;
+	}
+	if (size != 0 && (size < NUMBER_SMALL || size >= NUMBER_LARGE)) {
+		buf_printf(b, "%.3e", v);
+		return;
+	}
+	digits = size == 0 ? 0 : 3 - (int)floor(log10(size));
+	if (digits <= 0 || v == floor(v))
+		buf_printf(b, "%.0f", v);
+	else
+		buf_printf(b, "%.*f", digits, v);
 }
 
 void md_percent(struct buf *b, double v, int digits)

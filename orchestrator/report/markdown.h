@@ -13,7 +13,7 @@ void md_text(struct buf *b, const char *s); /* on one line, escaped; NULL: nothi
 /* Not for cells. */
 void md_code(struct buf *b, const char *s); /* `s`, whatever backticks it holds; NULL: nothing */
 
-void md_number(struct buf *b, double v);                         /* "%.4g" */
+void md_number(struct buf *b, double v); /* four digits that matter: "9045", "0.6206" */
 void md_percent(struct buf *b, double v, int digits);            /* 0.0123 -> "+1.2 %" */
 void md_interval(struct buf *b, double lo, double hi);           /* "[+0.5, +1.9] %" */
 void md_effect(struct buf *b, double est, double lo, double hi); /* "+1.2 % [+0.5, +1.9]" */

@@ -379,6 +379,13 @@ static const struct signal_row *signal_find(const struct signal_row *v, size_t n
 	return NULL;
 }
 
+static double relative_change(double from, double to)
+{
+	if (from == to)
+		return 0;
+	return from != 0 ? to / from - 1 : NAN;
+}
+
 /* The other metrics of the confirm stage: means of both arms. */
 static int load_effects(struct loader *l, const struct stage_row *s, struct report_hypothesis *h,
 			struct err *e)
@@ -399,7 +406,7 @@ static int load_effects(struct loader *l, const struct stage_row *s, struct repo
 			.metric = xstrdup(base[i].metric),
 			.base = base[i].mean,
 			.treatment = t->mean,
-			.change = base[i].mean != 0 ? t->mean / base[i].mean - 1 : NAN};
+			.change = relative_change(base[i].mean, t->mean)};
 		if (str_eq(base[i].metric, "trial_wall_s"))
 			h->trial_s += base[i].mean * (double)base[i].n + t->mean * (double)t->n;
 	}

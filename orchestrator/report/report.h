@@ -129,6 +129,8 @@ const char *report_dimension_name(enum report_dimension d); /* "throughput", ...
 enum report_dimension report_dimension_of(const char *metric);
 const char *report_target_name(enum report_target t); /* "none", "met", "missed", "open" */
 const char *report_unit_of(const char *metric);       /* "" when not in the catalogue */
+/* As hypothesis_state_name(), for people: "screened out". */
+const char *report_state_text(enum hypothesis_state s);
 /* +1: such a change is for the better, -1: for the worse, 0: neither, or not known. */
 int report_judge(const char *metric, double change);
 /* Hypotheses whose last verdict has an estimate, largest effect first: out (room for n_hyps) gets

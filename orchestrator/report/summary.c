@@ -4,24 +4,57 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "orchestrator/base/mem.h"
 #include "orchestrator/report/report.h"
+#include "orchestrator/report/text.h"
 
-static void baseline(const struct report *r, struct buf *b)
+/* Each line is put together with texts from recipes and logs, then made fit to print as a whole: a
+ * newline or an escape in one of them reaches neither the terminal nor the line below. */
+struct lines {
+	struct buf *out;
+	struct buf line;
+};
+
+static void end_line(struct lines *l)
 {
+	text_line(l->out, l->line.data);
+	buf_char(l->out, '\n');
+	buf_clear(&l->line);
+}
+
+static const char *or_empty(const char *s)
+{
+	return s ? s : "";
+}
+
+static void effect(struct buf *b, double est, double lo, double hi)
+{
+	buf_printf(b, "%+.1f %%", 100 * est);
+	if (isfinite(lo) && isfinite(hi))
+		buf_printf(b, " [%+.1f, %+.1f]", 100 * lo, 100 * hi);
+}
+
+static void baseline(const struct report *r, struct lines *l)
+{
+	struct buf *b = &l->line;
+
 	if (!isfinite(r->base_mean)) {
-		buf_printf(b, "Baseline: nothing was measured.\n");
+		buf_str(b, "Baseline: nothing was measured.");
+		end_line(l);
 		return;
 	}
-	buf_printf(b, "Baseline: %s %.4g %s", r->recipe->objective, r->base_mean, r->unit);
+	buf_printf(b, "Baseline: %s %.4g %s", r->recipe->objective, r->base_mean,
+		   or_empty(r->unit));
 	if (isfinite(r->noise))
 		buf_printf(b,
 			   "; noise of a run within a block %.2f %%; the default against itself "
 			   "%+.2f %% [%+.2f, %+.2f]",
 			   100 * r->noise, 100 * r->aa_effect, 100 * r->aa_lo, 100 * r->aa_hi);
-	buf_str(b, ".\n");
+	buf_char(b, '.');
+	end_line(l);
 }
 
-static void bottleneck(const struct report *r, struct buf *b)
+static void bottleneck(const struct report *r, struct lines *l)
 {
 	int round = 0;
 
@@ -29,11 +62,14 @@ static void bottleneck(const struct report *r, struct buf *b)
 		if (r->findings[i].round == round)
 			continue;
 		round = r->findings[i].round;
-		buf_printf(b, "Bottleneck%s: %s: %s.\n", round > 1 ? " after the change" : "",
-			   r->findings[i].bottleneck, r->findings[i].evidence);
+		buf_printf(&l->line, "Bottleneck%s: %s: %s.", round > 1 ? " after the change" : "",
+			   r->findings[i].bottleneck, or_empty(r->findings[i].evidence));
+		end_line(l);
 	}
-	if (r->n_findings == 0 && r->n_hyps)
-		buf_str(b, "Bottleneck: no rule names one from the signals at hand.\n");
+	if (r->n_findings == 0 && r->n_hyps) {
+		buf_str(&l->line, "Bottleneck: no rule names one from the signals at hand.");
+		end_line(l);
+	}
 }
 
 static void verdict(const struct report_hypothesis *h, struct buf *b)
@@ -43,9 +79,11 @@ static void verdict(const struct report_hypothesis *h, struct buf *b)
 	buf_str(b, v->outcome);
 	if (v->pending_convergence)
 		buf_str(b, ", pending convergence");
-	if (v->n > 0 && isfinite(v->lo) && isfinite(v->hi))
-		buf_printf(b, ", %+.1f %% [%+.1f, %+.1f] over %d pairs", 100 * v->est, 100 * v->lo,
-			   100 * v->hi, v->n);
+	if (v->n > 0 && isfinite(v->est)) {
+		buf_str(b, ", ");
+		effect(b, v->est, v->lo, v->hi);
+		buf_printf(b, " over %d pairs", v->n);
+	}
 	if (v->reason)
 		buf_printf(b, " (%s)", v->reason);
 	if (v->effect_unproved)
@@ -53,83 +91,102 @@ static void verdict(const struct report_hypothesis *h, struct buf *b)
 			   "delivery was shown)");
 }
 
-static void hypotheses(const struct report *r, struct buf *b)
+static void hypotheses(const struct report *r, struct lines *l)
 {
 	for (size_t i = 0; i < r->n_hyps; i++) {
 		const struct report_hypothesis *h = &r->hyps[i];
 
-		buf_printf(b, "  %s %s -> %s: ", h->row.knob,
+		buf_printf(&l->line, "  %s %s -> %s: ", h->row.knob,
 			   h->row.from_value ? h->row.from_value : "(not set)", h->row.value);
 		if (h->has_verdict)
-			verdict(h, b);
+			verdict(h, &l->line);
 		else
-			buf_printf(b, "%s%s%s", hypothesis_state_name(h->row.state),
-				   h->row.reason ? ": " : "", h->row.reason ? h->row.reason : "");
-		buf_char(b, '\n');
+			buf_printf(&l->line, "%s%s%s", report_state_text(h->row.state),
+				   h->row.reason ? ": " : "", or_empty(h->row.reason));
+		end_line(l);
 	}
 }
 
-static void fix(const struct report *r, struct buf *b)
+static void fix(const struct report *r, struct lines *l)
 {
+	struct buf *b = &l->line;
+	_cleanup_free_ char *text = NULL;
+
 	if (!r->has_fix) {
-		if (r->campaign.state == CAMPAIGN_DONE)
-			buf_str(b, "Fix: none; the default stays. What was refuted is kept with "
-				   "its interval.\n");
+		if (r->campaign.state != CAMPAIGN_DONE)
+			return;
+		buf_str(b, "Fix: none; the default stays. What was refuted is kept with its "
+			   "interval.");
+		end_line(l);
 		return;
 	}
-	{
-		char *text = config_text(&r->fix_config);
-
-		buf_printf(b,
-			   "Fix: %s: %s, %+.1f %% [%+.1f, %+.1f] against the original default over "
-			   "%d fresh pairs",
-			   text, r->fix.state, 100 * r->fix.est, 100 * r->fix.lo, 100 * r->fix.hi,
-			   r->fix.n);
-		free(text);
+	text = config_text(&r->fix_config);
+	buf_printf(b, "Fix: %s: %s", text, r->fix.state);
+	if (isfinite(r->fix.est)) {
+		buf_str(b, ", ");
+		effect(b, r->fix.est, r->fix.lo, r->fix.hi);
+		buf_printf(b, " against the original default over %d fresh pairs", r->fix.n);
 	}
 	if (isfinite(r->final_mean))
-		buf_printf(b, " (%.4g %s)", r->final_mean, r->unit);
+		buf_printf(b, " (%.4g %s)", r->final_mean, or_empty(r->unit));
 	if (isfinite(r->fix.soak_drift))
 		buf_printf(b, "; drift in the soak %+.2f %%", 100 * r->fix.soak_drift);
-	buf_str(b, ".\n");
+	buf_char(b, '.');
+	end_line(l);
 }
 
-static void target(const struct report *r, struct buf *b)
+static void target(const struct report *r, struct lines *l)
 {
 	if (r->target == TARGET_NONE)
 		return;
-	buf_printf(b, "Target: %.4g %s is %s.\n", r->recipe->target, r->unit,
-		   r->target == TARGET_MET      ? "met"
-		   : r->target == TARGET_MISSED ? "missed"
-						: "open: nothing was measured");
+	buf_printf(&l->line, "Target: %.4g %s is %s%s.", r->recipe->target, or_empty(r->unit),
+		   report_target_name(r->target),
+		   r->target == TARGET_OPEN ? ": nothing was measured" : "");
+	end_line(l);
 }
 
-static void cost(const struct report *r, struct buf *b)
+static void cost(const struct report *r, struct lines *l)
 {
-	buf_printf(b,
+	size_t failed = 0;
+
+	/* among the faults are whole attempts, and the trials of void ones */
+	for (size_t i = 0; i < r->n_faults; i++)
+		failed += str_eq(r->faults[i].state, trial_state_name(TRIAL_FAILED));
+	buf_printf(&l->line,
 		   "Cost: %lld timed trials (%lld with warm-up), %.2f node-hours; %lld of %lld "
-		   "attempts void or lost, %zu trials failed.\n",
+		   "attempts void or lost, %zu trial%s failed.",
 		   (long long)r->cost.trials_timed, (long long)r->cost.trials_all,
 		   r->cost.node_s / 3600, (long long)r->cost.attempts_void,
-		   (long long)r->cost.attempts, r->n_faults);
-	if (str_eq(r->campaign.scheduler, "local"))
-		buf_str(b,
-			"Scope: measured on one machine; the conclusion holds for this machine.\n");
+		   (long long)r->cost.attempts, failed, failed == 1 ? "" : "s");
+	end_line(l);
+	if (str_eq(r->campaign.scheduler, "local")) {
+		buf_str(&l->line,
+			"Scope: measured on one machine; the conclusion holds for this machine.");
+		end_line(l);
+	}
 }
 
-void report_summary(const struct report *r, struct buf *b)
+void report_summary(const struct report *r, struct buf *out)
 {
-	buf_printf(b, "Campaign %lld, %s: %s%s%s\n", (long long)r->campaign.id, r->campaign.name,
-		   campaign_state_name(r->campaign.state), r->campaign.reason ? ": " : "",
-		   r->campaign.reason ? r->campaign.reason : "");
-	if (r->recipe->question)
-		buf_printf(b, "Question: %s\n", r->recipe->question);
-	baseline(r, b);
-	bottleneck(r, b);
-	if (r->n_hyps)
-		buf_str(b, "Hypotheses:\n");
-	hypotheses(r, b);
-	fix(r, b);
-	target(r, b);
-	cost(r, b);
+	struct lines l = {.out = out};
+
+	buf_printf(&l.line, "Campaign %lld, %s: %s%s%s", (long long)r->campaign.id,
+		   r->campaign.name, campaign_state_name(r->campaign.state),
+		   r->campaign.reason ? ": " : "", or_empty(r->campaign.reason));
+	end_line(&l);
+	if (r->recipe->question) {
+		buf_printf(&l.line, "Question: %s", r->recipe->question);
+		end_line(&l);
+	}
+	baseline(r, &l);
+	bottleneck(r, &l);
+	if (r->n_hyps) {
+		buf_str(&l.line, "Hypotheses:");
+		end_line(&l);
+	}
+	hypotheses(r, &l);
+	fix(r, &l);
+	target(r, &l);
+	cost(r, &l);
+	buf_free(&l.line);
 }

@@ -37,6 +37,23 @@ const char *report_target_name(enum report_target t)
 	return "";
 }
 
+const char *report_state_text(enum hypothesis_state s)
+{
+	switch (s) {
+	case HYP_PROPOSED:
+		return "proposed";
+	case HYP_LINTED_OUT:
+		return "linted out";
+	case HYP_NOT_TRIED:
+		return "not tried";
+	case HYP_SCREENED_OUT:
+		return "screened out";
+	case HYP_TESTED:
+		return "tested";
+	}
+	return "";
+}
+
 const char *report_unit_of(const char *metric)
 {
 	const struct metric_def *def = metric_def_find(metric);

@@ -1,0 +1,139 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# report and recommend on a campaign that ran through scheduler fake, and their formats.
+# shellcheck disable=SC2016 # the backquotes of the messages are meant as they are
+
+setup_file() {
+	TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+	export TOP FETTLE_WORKSPACE=$BATS_FILE_TMPDIR/ws
+	cat >"$BATS_FILE_TMPDIR/c.lua" <<-'END'
+		return {
+			name = "small",
+			workload = {
+				command = { "true" },
+				workdir = "/",
+				window = { warmup_steps = 5, steps = 20 },
+				metrics = { file = true },
+			},
+			objective = "throughput_samples_per_s",
+			target = 120,
+			knobs = {
+				{ name = "good", env = "SMALL_GOOD", values = { "it's $HOME" }, class = "neutral" },
+				{ name = "bad", env = "SMALL_BAD", values = { 1 }, class = "neutral" },
+			},
+			mode = "quick",
+			rounds = 2,
+			blocks = { aa = 3, final = 4, soak = 3 },
+		}
+	END
+	echo '{"effects":{"SMALL_GOOD=":0.3,"SMALL_BAD=":-0.3},"sd_run":0.01,"sd_alloc":0.01}' \
+		>"$BATS_FILE_TMPDIR/truth.json"
+	"$FETTLE" run "$BATS_FILE_TMPDIR/c.lua" -s fake -q --fake "$BATS_FILE_TMPDIR/truth.json"
+}
+
+# Every key of the JSON file $1 after the jq filter $2 stands in backquotes in REPORT.md.
+documented() {
+	local key bad=0
+
+	for key in $(jq -r "$2 | [paths | map(select(type == \"string\")) | last] | unique | .[]" "$1"); do
+		grep -q "\`$key\`" "$TOP/orchestrator/report/REPORT.md" || { echo "not documented: $key"; bad=1; }
+	done
+	return $bad
+}
+
+@test "every key of the golden files is documented" {
+	documented "$TOP/tests/golden/report.json" 'del(.fix.settings, .fix.fingerprint)'
+	documented "$TOP/tests/golden/recommend.json" 'del(.settings, .env, .fingerprint)'
+}
+
+@test "report: Markdown with the five steps in order" {
+	run "$FETTLE" report
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^## [1-5]\. ' <<<"$output")" -eq 5 ]
+	[ "$(grep '^## [1-5]\. ' <<<"$output" | sort | tr -d '\n')" = \
+		"$(grep '^## [1-5]\. ' <<<"$output" | tr -d '\n')" ]
+	[[ $output == *'**accepted**'* ]]
+	[[ $output == *'Target: 120 samples/s: **met**'* ]]
+	! grep -qw nan <<<"$output"
+}
+
+@test "report: JSON that jq reads, with every key documented" {
+	"$FETTLE" report small --format json >"$BATS_TEST_TMPDIR/r.json"
+	[ "$(jq -r .format "$BATS_TEST_TMPDIR/r.json")" = fettle.report/1 ]
+	[ "$(jq -r '.fix.settings.good' "$BATS_TEST_TMPDIR/r.json")" = "it's \$HOME" ]
+	[ "$(jq -r '[.hypotheses[] | select(.knob == "good") | .verdict.outcome][0]' \
+		"$BATS_TEST_TMPDIR/r.json")" = accepted ]
+	[ "$(jq '[.hypotheses[].shown[] | select(.key == "env.SMALL_GOOD")] | length > 0' \
+		"$BATS_TEST_TMPDIR/r.json")" = true ]
+	[ "$(jq '.stages[0].logs | length' "$BATS_TEST_TMPDIR/r.json")" -eq 3 ]
+	documented "$BATS_TEST_TMPDIR/r.json" 'del(.fix.settings, .fix.fingerprint)'
+	"$FETTLE" report 1 --json | cmp - "$BATS_TEST_TMPDIR/r.json"
+}
+
+@test "report: what a run leaves in reports/ is what the command prints" {
+	"$FETTLE" report 1 | cmp - "$FETTLE_WORKSPACE/reports/campaign-1.md"
+	"$FETTLE" report 1 --json | cmp - "$FETTLE_WORKSPACE/reports/campaign-1.json"
+}
+
+@test "report -o: the old file stays when the new one cannot be written" {
+	"$FETTLE" report -o "$BATS_TEST_TMPDIR/r.md"
+	"$FETTLE" report | cmp - "$BATS_TEST_TMPDIR/r.md"
+	[ "$(stat -c %a "$BATS_TEST_TMPDIR/r.md")" = 600 ]
+	run "$FETTLE" report -o "$BATS_TEST_TMPDIR/no/such/r.md"
+	[ "$status" -eq 4 ]
+	run sh -c '"$FETTLE" report >/dev/full'
+	[ "$status" -eq 4 ]
+}
+
+@test "report: unknown format, campaign and workspace say what there is" {
+	run "$FETTLE" report --format rtf
+	[ "$status" -eq 2 ]
+	[[ $output == *'json, markdown'* ]]
+	run "$FETTLE" report 99
+	[ "$status" -eq 4 ]
+	run "$FETTLE" report nosuch
+	[ "$status" -eq 4 ]
+	[[ $output == *'no campaign called nosuch'* ]]
+	run "$FETTLE" report -w "$BATS_TEST_TMPDIR/none"
+	[ "$status" -eq 4 ]
+	[[ $output == *'no workspace here'* ]]
+}
+
+@test "recommend: the env file gives a shell the value that was measured" {
+	"$FETTLE" recommend -o "$BATS_TEST_TMPDIR/fix.env"
+	run sh -c 'set -a; . "$1"; set +a; printenv SMALL_GOOD' sh "$BATS_TEST_TMPDIR/fix.env"
+	[ "$output" = "it's \$HOME" ]
+	grep -q '^# configuration: good=' "$BATS_TEST_TMPDIR/fix.env"
+	grep -q '^# holds for: {' "$BATS_TEST_TMPDIR/fix.env"
+}
+
+@test "recommend: the sbatch script is bash, options first" {
+	"$FETTLE" recommend small --as sbatch >"$BATS_TEST_TMPDIR/job.sh"
+	bash -n "$BATS_TEST_TMPDIR/job.sh"
+	[ "$(head -1 "$BATS_TEST_TMPDIR/job.sh")" = '#!/bin/bash' ]
+	! sed '0,/^[^#]/d' "$BATS_TEST_TMPDIR/job.sh" | grep -q '^#SBATCH'
+	bash "$BATS_TEST_TMPDIR/job.sh"
+}
+
+@test "recommend: JSON, documented; an unknown form is status 2" {
+	"$FETTLE" recommend --json >"$BATS_TEST_TMPDIR/fix.json"
+	[ "$(jq -r .format "$BATS_TEST_TMPDIR/fix.json")" = fettle.recommend/1 ]
+	[ "$(jq -r .env.SMALL_GOOD "$BATS_TEST_TMPDIR/fix.json")" = "it's \$HOME" ]
+	documented "$BATS_TEST_TMPDIR/fix.json" 'del(.settings, .env, .fingerprint)'
+	run "$FETTLE" recommend --as enf
+	[ "$status" -eq 2 ]
+	[[ $output == *'did you mean "env"'* ]]
+}
+
+@test "recommend: status 4 and what to do when there is no fix" {
+	FETTLE_WORKSPACE=$BATS_TEST_TMPDIR/ws "$FETTLE" run "$BATS_FILE_TMPDIR/c.lua" -s fake -q
+	run env FETTLE_WORKSPACE="$BATS_TEST_TMPDIR/ws" "$FETTLE" recommend
+	[ "$status" -eq 4 ]
+	[[ $output == *'the default configuration stays'* ]]
+}
+
+@test "knobs: a knob that only the campaign knows shows its verdicts" {
+	run "$FETTLE" knobs good
+	[ "$status" -eq 0 ]
+	[[ $output == *'campaign 1 small: (not set) -> it'*'accepted, +'* ]]
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Formats of the tuning log against golden files: UPDATE_GOLDEN=1 writes them anew, to be read. */
+#include "orchestrator/report/report.h"
+
+#include "orchestrator/base/json.h"
+#include "tests/unit/check.h"
+#include "tests/unit/report_sample.h"
+
+enum { GOLDEN_MAX = 1 << 20 };
+
+static char *written(const char *format, const struct report *r)
+{
+	const struct report_format *f = report_format_find(format);
+	struct buf b = {0};
+	struct err e = {0};
+
+	assert_non_null(f);
+	assert_ok(f->write(r, &b, &e));
+	return buf_take(&b);
+}
+
+static void against_golden(const char *path, const char *text)
+{
+	struct buf want = {0};
+	struct err e = {0};
+
+	if (getenv("UPDATE_GOLDEN"))
+		assert_ok(fs_write_atomic(path, text, strlen(text), 0644, &e));
+	assert_ok(fs_read(path, GOLDEN_MAX, &want, &e));
+	assert_string_equal(text, want.data);
+	buf_free(&want);
+}
+
+static void markdown_as_it_was(void **state)
+{
+	struct report r = sample_report();
+	_cleanup_free_ char *text = written("markdown", &r);
+
+	(void)state;
+	against_golden("tests/golden/report.md", text);
+}
+
+static void json_as_it_was(void **state)
+{
+	struct report r = sample_report();
+	_cleanup_free_ char *text = written("json", &r);
+
+	(void)state;
+	against_golden("tests/golden/report.json", text);
+}
+
+/* What a hostile log holds can neither act on a terminal nor become markup. */
+static void hostile_text_is_tamed(void **state)
+{
+	struct report r = sample_report();
+	_cleanup_free_ char *md = written("markdown", &r), *json = written("json", &r);
+	_cleanup_(json_freep) struct json *j = NULL;
+	struct err e = {0};
+
+	(void)state;
+	assert_null(strchr(md, '\x1b'));
+	assert_null(strchr(json, '\x1b'));
+	assert_contains(md, "\\<b>anything\\</b>");
+	assert_null(strstr(md, " <b>"));
+	assert_contains(md, "help \\| at all");
+	assert_contains(md, "\\x1b[31mred");
+	assert_null(strchr(md, '\xff'));
+	assert_contains(md, "\xef\xbf\xbd"); /* U+FFFD for the byte that was no UTF-8 */
+	assert_ok(json_parse("report", json, strlen(json), &j, &e));
+	assert_string_equal(json_text(json_path(j, "campaign.name"), ""), r.campaign.name);
+}
+
+static void nothing_measured_yet(void **state)
+{
+	struct recipe recipe = {.name = "empty",
+				.workload = {.name = "w", .workdir = "/"},
+				.objective = "step_time_ms",
+				.objective_stat = "mean",
+				.better = BETTER_DOWN,
+				.target = NAN,
+				.min_effect = 0.01};
+	struct report r = {.campaign = {.id = 1,
+					.name = "empty",
+					.recipe_path = "/e.lua",
+					.recipe_hash = "",
+					.scheduler = "local",
+					.alpha = 0.05,
+					.confirm_max = 1},
+			   .recipe = &recipe,
+			   .workspace = "/w",
+			   .unit = "ms",
+			   .base_mean = NAN,
+			   .noise = NAN,
+			   .smallest = NAN,
+			   .aa_effect = NAN,
+			   .aa_lo = NAN,
+			   .aa_hi = NAN,
+			   .final_mean = NAN,
+			   .alpha = {.total = 0.05, .stages = 1}};
+	_cleanup_free_ char *md = written("markdown", &r), *json = written("json", &r);
+	_cleanup_(json_freep) struct json *j = NULL;
+	struct err e = {0};
+
+	(void)state;
+	assert_contains(md, "- Mean: unknown ms");
+	assert_contains(md, "less is better");
+	assert_contains(md, "Not reached.");
+	assert_null(strstr(md, "nan"));
+	assert_ok(json_parse("report", json, strlen(json), &j, &e));
+	assert_int_equal(json_type(json_path(j, "baseline.mean")), JSON_NULL);
+	assert_int_equal(json_type(json_path(j, "campaign.ended_utc")), JSON_NULL);
+	assert_int_equal(json_type(json_get(j, "fix")), JSON_NULL);
+}
+
+static void long_lists_end_and_say_so(void **state)
+{
+	struct report r = sample_report();
+	struct event_row *many = xcalloc(250, sizeof *many);
+	_cleanup_free_ char *md = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < 250; i++)
+		many[i] = sample_events[0];
+	r.events = many;
+	r.n_events = 250;
+	md = written("markdown", &r);
+	assert_contains(md, "150 more events: see the JSON form.");
+	free(many);
+}
+
+static void ranking_by_effect(void **state)
+{
+	struct report r = sample_report();
+	size_t order[5];
+
+	(void)state;
+	assert_int_equal(report_ranking(&r, order), 2);
+	assert_int_equal(order[0], 0);
+	assert_int_equal(order[1], 3);
+}
+
+static void metrics_have_a_dimension(void **state)
+{
+	(void)state;
+	assert_int_equal(report_dimension_of("throughput_tokens_per_s"), DIMENSION_THROUGHPUT);
+	assert_int_equal(report_dimension_of("coll_busbw_gb_per_s"), DIMENSION_THROUGHPUT);
+	assert_int_equal(report_dimension_of("step_time_ms"), DIMENSION_LATENCY);
+	assert_int_equal(report_dimension_of("ckpt_time_s"), DIMENSION_LATENCY);
+	assert_int_equal(report_dimension_of("mfu_pct"), DIMENSION_UTILISATION);
+	assert_int_equal(report_dimension_of("tree_read_bytes_per_s"), DIMENSION_UTILISATION);
+	assert_int_equal(report_dimension_of("val_loss"), DIMENSION_CORRECTNESS);
+	assert_int_equal(report_dimension_of("my_own"), DIMENSION_UTILISATION);
+	assert_int_equal(report_judge("loss", 0.1), -1);
+	assert_int_equal(report_judge("throughput_steps_per_s", 0.1), 1);
+	assert_int_equal(report_judge("tree_procs", 0.1), 0);
+	assert_int_equal(report_judge("loss", NAN), 0);
+	assert_string_equal(report_unit_of("loss"), "");
+	assert_string_equal(report_unit_of("step_time_ms"), "ms");
+}
+
+static void unknown_format(void **state)
+{
+	(void)state;
+	assert_null(report_format_find("rtf"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(markdown_as_it_was),        cmocka_unit_test(json_as_it_was),
+		cmocka_unit_test(hostile_text_is_tamed),     cmocka_unit_test(nothing_measured_yet),
+		cmocka_unit_test(long_lists_end_and_say_so), cmocka_unit_test(ranking_by_effect),
+		cmocka_unit_test(metrics_have_a_dimension),  cmocka_unit_test(unknown_format),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
