@@ -12,6 +12,7 @@ BINDIR     ?= $(PREFIX)/bin
 DATADIR    ?= $(PREFIX)/share/fettle
 LIBEXECDIR ?= $(PREFIX)/libexec/fettle
 MANDIR     ?= $(PREFIX)/share/man
+BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 INSTALL    ?= install
 VERSION    := $(shell sh tests/lint/version.sh)
 ifneq ($(filter default undefined,$(origin CC)),)
@@ -281,9 +282,10 @@ install: $(B)/install/fettle ## install under PREFIX (DESTDIR is honoured)
 		$(INSTALL) -D -m $$m $$f $(DESTDIR)$(DATADIR)/$$f || exit 1; done
 	$(Q)for f in $(MAN_FILES); do \
 		$(INSTALL) -D -m 644 $$f $(DESTDIR)$(MANDIR)/man$${f##*.}/$${f##*/} || exit 1; done
+	$(Q)$(INSTALL) -D -m 644 orchestrator/fettle.bash $(DESTDIR)$(BASHCOMPDIR)/fettle
 	@echo 'installed: $(DESTDIR)$(BINDIR)/fettle'
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(BINDIR)/fettle $(foreach f,$(MAN_FILES),$(DESTDIR)$(MANDIR)/man$(lastword $(subst ., ,$(f)))/$(notdir $(f)))
+	rm -f $(DESTDIR)$(BINDIR)/fettle $(DESTDIR)$(BASHCOMPDIR)/fettle $(foreach f,$(MAN_FILES),$(DESTDIR)$(MANDIR)/man$(lastword $(subst ., ,$(f)))/$(notdir $(f)))
 	rm -rf $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)
 # The same bytes from the same commit: git orders and dates the archive, gzip -n adds no time.
 dist: ## source archive of HEAD: build/fettle-VERSION.tar.gz

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+# Completion of fettle in bash. Commands and options come from the program itself, so that this file
+# knows none of them and cannot be out of date.
+
+_fettle_commands() {
+	"$1" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\)  *[a-z].*/\1/p'
+}
+
+_fettle_options() {
+	"$1" "$2" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]*' | sort -u
+}
+
+_fettle() {
+	local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} command='' before i
+	before=${COMP_WORDS[COMP_CWORD - 1]}
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		[[ ${COMP_WORDS[i]} == -* ]] || { command=${COMP_WORDS[i]}; break; }
+	done
+	if [[ -z $command || $command == help ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_fettle_commands "$program") --help --version" -- "$word")
+		return
+	fi
+	case $command:$before in
+	*:-s | *:--scheduler) mapfile -t COMPREPLY < <(compgen -W 'local slurm fake' -- "$word") ;;
+	report:-f | report:--format) mapfile -t COMPREPLY < <(compgen -W 'markdown json' -- "$word") ;;
+	recommend:-a | recommend:--as) mapfile -t COMPREPLY < <(compgen -W 'env sbatch json' -- "$word") ;;
+	probe:-a | probe:--as)
+		mapfile -t COMPREPLY < <(compgen -W \
+			"$("$program" probe --list 2>/dev/null | sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p')" -- "$word")
+		;;
+	*)
+		if [[ $word == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "$(_fettle_options "$program" "$command")" -- "$word")
+		elif [[ $command == knobs ]]; then
+			mapfile -t COMPREPLY < <(compgen -W \
+				"$("$program" knobs 2>/dev/null | sed -n 's/^\([A-Za-z][A-Za-z0-9_]*\) .*/\1/p')" -- "$word")
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		fi
+		;;
+	esac
+}
+complete -o filenames -F _fettle fettle

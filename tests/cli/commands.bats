@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# probe, knobs and doctor; help, man page and completion against the table of commands.
+# shellcheck disable=SC2016 # the backquotes of the messages are meant as they are
+
+setup() {
+	TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+	FIX=$TOP/tests/fixtures/probes
+	unset FETTLE_WORKSPACE FETTLE_RECIPE_PATH FETTLE_SITE
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+commands() {
+	"$FETTLE" --help | sed -n 's/^  \([a-z][a-z-]*\)  *[a-z].*/\1/p'
+}
+
+# The long options of a command, as its source names them; drive.c has those of its children.
+options_of() {
+	local f=$TOP/orchestrator/cmd/cmd_$1.c
+
+	grep -v OPTION_HIDDEN "$f" | grep -oE "\{\"[a-z-]+\", ('.'|OPT_[A-Z_]+), " | sed 's/{"\([a-z-]*\)".*/\1/'
+	grep -q drive_argp "$f" && echo workspace scheduler json quiet take-over
+	grep -q look_argp "$f" && echo workspace json
+	true
+}
+
+# -- probe -------------------------------------------------------------------------------------
+
+@test "probe: finds the reader by itself, prints values, facts and status" {
+	run "$FETTLE" probe "$FIX/nccl-h200.log"
+	[ "$status" -eq 0 ]
+	[[ $output == *'nccl.version = '* ]]
+	[[ ${lines[-1]} == *': ok (nccl_log): '* ]]
+	run "$FETTLE" probe "$FIX/nanogpt.txt"
+	[ "$status" -eq 0 ]
+	[[ $output == *'step_time_ms '*' ms'* ]]
+}
+
+@test "probe: --json is a JSON object a line, the status last" {
+	"$FETTLE" probe --json "$FIX/smi-h200.csv" >smi.json
+	jq -e . smi.json >/dev/null
+	[ "$(tail -1 smi.json | jq -r '.kind, .status, .probe' | paste -sd' ')" = 'status ok nvidia_smi_csv' ]
+	[ "$(jq -s 'map(select(.kind == "value" and .metric == "gpu_power_w" and .unit == "W")) | length > 0' \
+		smi.json)" = true ]
+	[ "$(jq -s '[.[] | select(.kind == "value")] | length' smi.json)" -eq \
+		"$(tail -1 smi.json | jq '.values + .missing')" ]
+}
+
+@test "probe: gzip, a cut file is partial and status 0" {
+	gzip -c "$FIX/megatron-old.txt" >m.gz
+	run "$FETTLE" probe m.gz
+	[ "$status" -eq 0 ]
+	run "$FETTLE" probe "$FIX/iostat-killed-truncated.json"
+	[ "$status" -eq 0 ]
+	[[ ${lines[-1]} == *': partial ('* ]]
+}
+
+@test "probe: --as and --pattern choose" {
+	printf 'it 1 cost 2.5\nit 2 cost 2.25\n' >own.txt
+	run "$FETTLE" probe own.txt
+	[ "$status" -eq 4 ]
+	[[ $output == *'no probe knows such a text'* ]]
+	run "$FETTLE" probe -p 'it (?<step>\d+) cost (?<loss>\S+)' own.txt
+	[ "$status" -eq 0 ]
+	[[ $output == *'step 2 '*'loss 2.25'* ]]
+	run "$FETTLE" probe -p 'it (?<step>\d+) cost (?<value>\S+)' -m val_loss own.txt
+	[[ $output == *'val_loss 2.5'* ]]
+	run "$FETTLE" probe --as nccl_tests own.txt
+	[ "$status" -eq 4 ]
+	[[ $output == *': absent (nccl_tests)'* ]]
+	run "$FETTLE" probe --as nccl_test own.txt
+	[ "$status" -eq 2 ]
+	[[ $output == *'did you mean "nccl_tests"'* ]]
+	run "$FETTLE" probe -p 'cost (?<loss' own.txt
+	[ "$status" -ne 0 ]
+}
+
+@test "probe: a file that is not there, is empty, or is a directory" {
+	run "$FETTLE" probe none.txt
+	[ "$status" -eq 4 ]
+	[[ $output == *none.txt* ]]
+	: >empty.txt
+	run "$FETTLE" probe empty.txt
+	[ "$status" -eq 4 ]
+	[[ $output == *'the file is empty'* ]]
+	run "$FETTLE" probe .
+	[ "$status" -eq 4 ]
+}
+
+@test "probe: escapes of a hostile log do not reach the terminal" {
+	printf 'loss \033[31m1.5\033[0m|\033]0;x\007\n' >evil.txt
+	"$FETTLE" probe -p 'loss (?<loss>.*)' evil.txt >out.txt 2>&1 || true
+	[ "$(tr -d '\012\040-\176' <out.txt | wc -c)" -eq 0 ]
+	"$FETTLE" probe --json -p '(?<loss>1.5).*' evil.txt | jq -e . >/dev/null
+}
+
+@test "probe --list names every probe" {
+	run "$FETTLE" probe --list
+	for f in "$TOP"/probes/probe_*.c; do
+		name=$(basename "$f" .c)
+		[[ $output == *"${name#probe_} "* ]] || { echo "not listed: $name"; return 1; }
+	done
+	[ "$("$FETTLE" probe --list --json | jq length)" -eq "$(find "$TOP/probes" -name 'probe_*.c' | wc -l)" ]
+}
+
+# -- knobs -------------------------------------------------------------------------------------
+
+@test "knobs: the list, one in detail, JSON" {
+	run "$FETTLE" knobs
+	[ "$status" -eq 0 ]
+	for knob in num_workers prefetch_factor pin_memory batch_size MALLOC_ARENA_MAX OMP_NUM_THREADS; do
+		grep -q "^$knob " <<<"$output" || { echo "not listed: $knob"; return 1; }
+	done
+	run "$FETTLE" knobs num_workers
+	[[ $output == *'passed as  argument, --num-workers'* ]]
+	[[ $output == *'proof      effective'* ]]
+	[[ $output == *'never proposed'* ]]
+	"$FETTLE" knobs --json >k.json
+	[ "$(jq 'map(select(.name == "batch_size")) | .[0].class' k.json)" = '"optimisation"' ]
+	[ "$(jq 'map(select(.summary == null or .passed_as == null or .proof == null)) | length' k.json)" -eq 0 ]
+	[ "$("$FETTLE" knobs num_workers --json | jq -r '.values | join(" ")')" = '1 2 4 8' ]
+}
+
+@test "knobs: an unknown one, and a workspace that is not there" {
+	run "$FETTLE" knobs num_worker
+	[ "$status" -eq 4 ]
+	[[ $output == *'did you mean "num_workers"'* ]]
+	run "$FETTLE" knobs -w none num_workers
+	[ "$status" -eq 4 ]
+}
+
+# -- doctor ------------------------------------------------------------------------------------
+
+@test "doctor: all parts are named, status 0" {
+	run "$FETTLE" doctor
+	[ "$status" -eq 0 ]
+	for name in recipes agent 'agent subreaper' 'scheduler local' 'scheduler slurm' cpu memory gpu \
+		workspace libjemalloc python3 iostat nsys; do
+		grep -qE "^(ok|missing) +$name" <<<"$output" || { echo "not named: $name"; return 1; }
+	done
+	[ ! -e fettle-workspace ]
+	[ "$("$FETTLE" doctor --json | jq -r 'map(.state) | unique | map(select(. == "bad")) | length')" -eq 0 ]
+}
+
+@test "doctor: without its agent fettle cannot work: status 4" {
+	run env FETTLE_AGENT=/nowhere/fettle-agent "$FETTLE" doctor
+	[ "$status" -eq 4 ]
+	[[ $output == *'bad      agent '*'/nowhere/fettle-agent does not exist'* ]]
+	run env FETTLE_AGENT=/bin/false "$FETTLE" doctor --json
+	[ "$status" -eq 4 ]
+	[ "$(jq -r '.[] | select(.state == "bad") | .name' <<<"$output")" = agent ]
+}
+
+@test "doctor: a SLURM_CONF that is not there is said at once" {
+	run env SLURM_CONF=/nowhere/slurm.conf "$FETTLE" doctor
+	[ "$status" -eq 0 ]
+	[[ $output == *'SLURM_CONF names /nowhere/slurm.conf, which does not exist'* ]]
+}
+
+@test "doctor: a broken recipe is found" {
+	mkdir -p r/knobs
+	echo 'return { { name = 7 } }' >r/knobs/broken.lua
+	run env FETTLE_RECIPE_PATH="$PWD/r" "$FETTLE" doctor
+	[ "$status" -eq 4 ]
+	[[ $output == *'bad      recipes '*'broken.lua'* ]]
+}
+
+# -- help, man page, completion ----------------------------------------------------------------
+
+@test "the help of each command names each of its options" {
+	[ "$(commands | wc -l)" -ge 12 ]
+	for name in $(commands); do
+		help=$("$FETTLE" "$name" --help)
+		for option in $(options_of "$name"); do
+			[[ $help == *"--$option"* ]] || { echo "$name: --$option"; return 1; }
+		done
+	done
+	[[ $(options_of probe) == *pattern*list* ]]
+}
+
+@test "the man page names every command and every option" {
+	man=$(mandoc -T ascii "$TOP/orchestrator/fettle.1" | sed 's/.\x08//g')
+	for name in $(commands); do
+		grep -qE "^ +$name( |\$)" <<<"$man" || { echo "not in the man page: $name"; return 1; }
+		for option in $(options_of "$name"); do
+			[[ $man == *"--$option"* ]] || { echo "not in the man page: $name --$option"; return 1; }
+		done
+	done
+}
+
+# What bash would offer for the words given; the last one is being typed.
+complete_words() {
+	PATH=$(dirname "$FETTLE"):$PATH bash -c '
+		source "$1/orchestrator/fettle.bash"
+		shift
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		_fettle
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$TOP" "$@"
+}
+
+@test "completion offers commands, options, forms, probes and knobs" {
+	[ "$(complete_words fettle rec)" = recommend ]
+	[ "$(complete_words fettle help kno)" = knobs ]
+	[ "$(complete_words fettle report --fo)" = --format ]
+	[ "$(complete_words fettle recommend --as s)" = sbatch ]
+	[ "$(complete_words fettle probe -a mega)" = megatron ]
+	[ "$(complete_words fettle knobs num_)" = num_workers ]
+	[ "$(complete_words fettle run -s slu)" = slurm ]
+}
