@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "experiments/design.h"
 #include "orchestrator/base/mem.h"
@@ -44,6 +45,30 @@ static void name_signals(struct plan *p)
 	}
 }
 
+static void add_signal(struct plan *p, const char *name, double value)
+{
+	/* name_signals() grew the array by its own count: one more is asked for here. */
+	p->signals = xrealloc(p->signals, p->n_signals + 1, sizeof *p->signals);
+	p->signals[p->n_signals++] = (struct signal){.name = xstrdup(name), .value = value};
+}
+
+/* What a trial runs on, for rules and knobs: only what is asked for or seen, never a guess. */
+static void add_facts(struct plan *p)
+{
+	const struct resources *r = &p->c->recipe->resources;
+	int ranks = r->tasks_per_node ? r->tasks_per_node : 1;
+	long here = sysconf(_SC_NPROCESSORS_ONLN);
+
+	add_signal(p, "nodes", r->nodes ? r->nodes : 1);
+	add_signal(p, "ranks_per_node", ranks);
+	if (r->gpus_per_node)
+		add_signal(p, "gpus_per_node", r->gpus_per_node);
+	if (r->cpus_per_task)
+		add_signal(p, "ncpu", (double)r->cpus_per_task * ranks);
+	else if (str_eq(p->c->row.scheduler, "local") && here > 0)
+		add_signal(p, "ncpu", (double)here);
+}
+
 /* Signals of the incumbent: the A/A stage's, or those of the arm that was accepted last. */
 static int load_signals(struct plan *p, struct err *e)
 {
@@ -52,8 +77,10 @@ static int load_signals(struct plan *p, struct err *e)
 	int64_t arm = s ? s->arms[1].id : facts_stage(f, STAGE_AA, 0)->arms[0].id;
 	int rc = query_arm_signals(p->c->ws->db, arm, &p->rows, &p->n_rows, e);
 
-	if (rc == 0)
+	if (rc == 0) {
 		name_signals(p);
+		add_facts(p);
+	}
 	return rc;
 }
 
