@@ -13,7 +13,8 @@
 /* Append the whole file to out; more than max bytes is ERR_LIMIT. ERR_NOT_FOUND when absent. */
 int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
 
-/* tmp in the same directory, fsync, rename, fsync of the directory. A tmp left by a crash is
+/* tmp in the same directory, fsync, rename, fsync of the directory. The umask applies to mode, as
+ * for open(2). A tmp left by a crash is
  * `.<name>.tmp.<pid>` and is harmless. */
 int fs_write_atomic(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
 

@@ -30,6 +30,13 @@ quiet_make() {
 	cd /
 	run "$BATS_TEST_TMPDIR/b/bin/fettle" --version
 	[ "$status" -eq 0 ]
+	run "$BATS_TEST_TMPDIR/b/bin/fettle" knobs
+	[ "$status" -eq 0 ]
+	# its own recipes, not those of the sources
+	echo 'syntax error here' >"$BATS_TEST_TMPDIR/b/share/fettle/recipes/lib/prelude.lua"
+	run "$BATS_TEST_TMPDIR/b/bin/fettle" knobs
+	[ "$status" -eq 2 ]
+	[[ $output == *"$BATS_TEST_TMPDIR/b/share/fettle/recipes/lib/prelude.lua:1:"* ]]
 }
 
 @test "DESTDIR stages, and uninstall takes everything away" {
