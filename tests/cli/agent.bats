@@ -397,3 +397,21 @@ steps='i=0; while :; do i=$((i+1)); echo "step $i"; sleep 0.05; done'
 	[ "$(jq -r '.state, (.slots | length)' "$B/done.json" | tr '\n' ' ')" = 'partial 1 ' ]
 	[[ $(jq -r .reason "$B/done.json") == *'t01.json: No space left on device' ]]
 }
+
+@test "GPU samples come from nvidia-smi where there is one, and it is ended with the attempt" {
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	cat >"$BATS_TEST_TMPDIR/bin/nvidia-smi" <<-END
+		#!/bin/bash
+		echo "\$*" >$BATS_TEST_TMPDIR/asked
+		echo 'timestamp, index, utilization.gpu [%]'
+		while :; do echo '2026/11/29 11:30:29.855, 0, 97 %'; sleep 0.05; : $MARK; done
+	END
+	chmod +x "$BATS_TEST_TMPDIR/bin/nvidia-smi"
+	block 'sleep 0.5' '.sampler = {period_ms: 100}'
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH "$AGENT" "$B"
+	[ "$(head -n 1 "$B/gpu.csv")" = 'timestamp, index, utilization.gpu [%]' ]
+	[ "$(wc -l <"$B/gpu.csv")" -ge 3 ]
+	[[ $(cat "$BATS_TEST_TMPDIR/asked") == '--query-gpu=timestamp,index,'*'--format=csv -lms 100' ]]
+	[ "$(t .leftovers)" = 0 ] # it is ours, not the trial's
+	run ! pgrep -f "$BATS_TEST_TMPDIR/bin/nvidia-smi"
+}
