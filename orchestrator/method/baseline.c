@@ -74,8 +74,9 @@ static int fail_campaign(struct campaign *c, const struct stage_row *s, const st
 			 struct err *e)
 {
 	_cleanup_free_ char *reason = xasprintf("the baseline measured nothing: %s",
-						p->fail_reason ? p->fail_reason
-							       : "no timed trial ended");
+						p->fail_reason[0]   ? p->fail_reason[0]
+						: p->fail_reason[1] ? p->fail_reason[1]
+								    : "no timed trial ended");
 	int rc = query_stage_close(c->ws->db, s->id, reason, e);
 
 	if (rc == 0)

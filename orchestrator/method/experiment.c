@@ -212,7 +212,7 @@ static int conclude(struct campaign *c, const struct stage_row *s, struct err *e
 	for (size_t i = lead; rc == 0 && i < k; i++)
 		if (!is_invalid(c, &s->arms[order[i]]))
 			rc = screen_out(c, &s->arms[order[i]], means[order[i]], p.failed[order[i]],
-					p.trials[order[i]], p.fail_reason, e);
+					p.trials[order[i]], p.fail_reason[order[i]], e);
 	note = lead ? xasprintf("best of the screen: %s, mean %+.2f %% (a ranking, not a claim)",
 				s->arms[order[0]].label, 100 * expm1(means[order[0]]))
 		    : xstrdup("no candidate was better than the baseline in the screen");

@@ -289,8 +289,9 @@ static void read_metrics(const struct reader *r, const struct json *rec, struct 
 	whole_trial(t, "trial_wall_s", (double)t->wall_us / 1e6);
 	whole_trial(t, "trial_maxrss_mib", (double)t->maxrss_kib / 1024);
 	/* Without steps the output need not hold anything, if only the run as a whole counts. */
-	s = wl->whole_run && str_starts(r->recipe->objective, "trial_") ? PROBE_OK
-									: read_workload(r, dir, w, &detail);
+	s = wl->whole_run && str_starts(r->recipe->objective, "trial_")
+		    ? PROBE_OK
+		    : read_workload(r, dir, w, &detail);
 	read_nccl_facts(r, out, w);
 	window_emit(w, t);
 	read_samples(r, rec, t);

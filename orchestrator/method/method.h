@@ -189,7 +189,7 @@ struct pairs {
 	double *y;
 	size_t arms, blocks;
 	size_t *failed, *trials; /* by arm: timed trials that failed, and all */
-	char *fail_reason;       /* first failure of a treatment arm, with its log path; NULL */
+	char **fail_reason;      /* by arm: its first failure, with the path of the log, or NULL */
 };
 int pairs_load(struct campaign *c, const struct stage_row *s, struct pairs *out, struct err *e);
 void pairs_done(struct pairs *p);

@@ -87,10 +87,10 @@ static void count_failures(struct pairs *p, const struct stage_row *s, const str
 		if (v[i].state != TRIAL_FAILED)
 			continue;
 		p->failed[a]++;
-		if (!p->fail_reason)
-			p->fail_reason = xasprintf("%s (log: %s)",
-						   v[i].reason ? v[i].reason : "failed",
-						   v[i].log_path ? v[i].log_path : "none");
+		if (!p->fail_reason[a])
+			p->fail_reason[a] = xasprintf("%s (log: %s)",
+						      v[i].reason ? v[i].reason : "failed",
+						      v[i].log_path ? v[i].log_path : "none");
 	}
 }
 
@@ -109,6 +109,7 @@ int pairs_load(struct campaign *c, const struct stage_row *s, struct pairs *out,
 	*out = (struct pairs){.y = t.y, .arms = t.arms, .blocks = t.blocks};
 	out->failed = xcalloc(t.arms + 1, sizeof *out->failed);
 	out->trials = xcalloc(t.arms + 1, sizeof *out->trials);
+	out->fail_reason = xcalloc(t.arms + 1, sizeof *out->fail_reason);
 	count_failures(out, s, v, n);
 	free(t.n);
 	value_rows_free(v, n);
@@ -120,6 +121,8 @@ void pairs_done(struct pairs *p)
 	free(p->y);
 	free(p->failed);
 	free(p->trials);
+	for (size_t a = 0; p->fail_reason && a < p->arms; a++)
+		free(p->fail_reason[a]);
 	free(p->fail_reason);
 	memset(p, 0, sizeof *p);
 }

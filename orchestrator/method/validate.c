@@ -91,7 +91,7 @@ static enum decide_guard failures(const struct pairs *p, char **text)
 	if (g != DECIDE_GUARD_PASSED)
 		*text = xasprintf("%zu of %zu trials failed (baseline %zu of %zu): %s",
 				  p->failed[1], p->trials[1], p->failed[0], p->trials[0],
-				  p->fail_reason ? p->fail_reason : "no reason given");
+				  p->fail_reason[1] ? p->fail_reason[1] : "no reason given");
 	return g;
 }
 

@@ -21,23 +21,23 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What happens to steps and loss. Factors of the step: --fast 0.75, --slow 1.30, --loss-bias 0.75 with
- * a loss 10 % up, PLANT_SPEED=fast 0.75 or =slow 1.30, batch b: 0.4 + 0.6 b / 32 (so that twice
- * the batch gives 25 % more samples a second). */
+/* What happens to steps and loss. Factors of the step: --fast 0.75, --slow 1.30, --loss-bias 0.75
+ * with a loss 10 % up, PLANT_SPEED=fast 0.75 or =slow 1.30, batch b: 0.4 + 0.6 b / 32 (so that
+ * twice the batch gives 25 % more samples a second). */
 struct plan {
 	double work_ms;  /* a step of the default configuration */
 	double sleep_ms; /* what a step really sleeps; NaN: what it is planned to take */
 	double factor, loss_factor;
-	double noise;    /* standard deviation between trials, relative */
+	double noise; /* standard deviation between trials, relative */
 	long steps, batch;
-	bool fixed;      /* report planned times, not measured ones */
+	bool fixed; /* report planned times, not measured ones */
 };
 
 enum fault { FAULT_NONE, FAULT_HANG, FAULT_EXIT, FAULT_CRASH, FAULT_NAN };
 
 struct faults {
 	enum fault kind;
-	long step;       /* the fault comes after this many steps */
+	long step; /* the fault comes after this many steps */
 	int exit_status;
 	bool ignore_term, daemon, no_metric, silent;
 	double print_gb;
@@ -54,9 +54,9 @@ struct loop {
 	struct plan plan;
 	struct faults faults;
 	struct saving saving;
-	FILE *metrics;    /* NULL: nobody asked */
+	FILE *metrics; /* NULL: nobody asked */
 	int rank;
-	uint64_t key;     /* of this trial's noise */
+	uint64_t key; /* of this trial's noise */
 };
 
 static void die(const char *what, const char *arg)
@@ -138,7 +138,7 @@ static double now_ms(void)
 
 static void sleep_ms(double ms)
 {
-	struct timespec t = { .tv_sec = (time_t)(ms / 1e3) };
+	struct timespec t = {.tv_sec = (time_t)(ms / 1e3)};
 
 	t.tv_nsec = (long)((ms - (double)t.tv_sec * 1e3) * 1e6);
 	while (nanosleep(&t, &t) && errno == EINTR)
@@ -147,7 +147,8 @@ static void sleep_ms(double ms)
 
 static void report(const struct loop *l, long step, double ms)
 {
-	double loss = planned_loss(l, step), wait_ms = 0.3 * ms, rate = (double)l->plan.batch * 1e3 / ms;
+	double loss = planned_loss(l, step), wait_ms = 0.3 * ms,
+	       rate = (double)l->plan.batch * 1e3 / ms;
 	char loss_text[32];
 
 	if (l->rank || l->faults.silent)
@@ -173,7 +174,8 @@ static void report(const struct loop *l, long step, double ms)
 	fflush(l->metrics);
 }
 
-/* -- checkpoints ---------------------------------------------------------------------------------- */
+/* -- checkpoints ----------------------------------------------------------------------------------
+ */
 
 static long load_step(const char *path)
 {
@@ -197,10 +199,11 @@ static void save_step(const char *path, long step)
 		die("cannot save the checkpoint", path);
 }
 
-/* -- faults --------------------------------------------------------------------------------------- */
+/* -- faults ---------------------------------------------------------------------------------------
+ */
 
-/* A child that leaves session and parent, as careless launchers do. It ends by itself in the end, so
- * that a failing test leaves nothing for long. */
+/* A child that leaves session and parent, as careless launchers do. It ends by itself in the end,
+ * so that a failing test leaves nothing for long. */
 static void start_daemon(void)
 {
 	enum { DAEMON_LIFE_S = 120 };
@@ -223,7 +226,7 @@ static void start_daemon(void)
 
 static void fill_disk(long mb)
 {
-	static const char block[1 << 20] = { 1 };
+	static const char block[1 << 20] = {1};
 	const char *dir = getenv("TMPDIR");
 	char path[4096];
 	int fd;
@@ -271,11 +274,13 @@ static void maybe_fail(const struct faults *f, long steps_done)
 	}
 }
 
-/* -- the loop ------------------------------------------------------------------------------------- */
+/* -- the loop -------------------------------------------------------------------------------------
+ */
 
 static int run(struct loop *l)
 {
-	const char *start = l->saving.path && !access(l->saving.path, R_OK) ? l->saving.path : l->saving.from;
+	const char *start = l->saving.path && !access(l->saving.path, R_OK) ? l->saving.path
+									    : l->saving.from;
 	long first = load_step(start);
 
 	if (l->faults.ignore_term)
@@ -314,7 +319,8 @@ static void read_env(struct plan *p)
 
 static int rank_of(void)
 {
-	static const char *const names[] = { "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK" };
+	static const char *const names[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
+					    "PMI_RANK"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (getenv(names[i]))
@@ -330,51 +336,98 @@ static const char usage[] =
 	"  checkpoint: --resume-ckpt (in $FETTLE_CKPT_DIR) or --ckpt PATH, --resume-from PATH, --save-every N\n";
 
 static const struct option options[] = {
-	{ "steps", 1, NULL, 's' },     { "work-ms", 1, NULL, 'w' },   { "sleep-ms", 1, NULL, 'S' },
-	{ "noise", 1, NULL, 'o' },     { "fixed", 0, NULL, 'F' },     { "fast", 0, NULL, 'f' },
-	{ "slow", 0, NULL, 'l' },      { "loss-bias", 0, NULL, 'L' }, { "batch", 1, NULL, 'b' },
-	{ "null-a", 1, NULL, '0' },    { "null-b", 1, NULL, '0' },    { "hang", 0, NULL, 'h' },
-	{ "exit", 1, NULL, 'x' },      { "crash", 0, NULL, 'c' },     { "nan", 0, NULL, 'n' },
-	{ "fault-step", 1, NULL, 'k' },{ "ignore-term", 0, NULL, 't'},{ "fork-daemon", 0, NULL, 'd' },
-	{ "fill-disk", 1, NULL, 'i' }, { "print-gb", 1, NULL, 'p' },  { "no-metric", 0, NULL, 'm' },
-	{ "silent", 0, NULL, 'q' },    { "resume-ckpt", 0, NULL, 'R'},{ "ckpt", 1, NULL, 'C' },
-	{ "resume-from", 1, NULL, 'r'},{ "save-every", 1, NULL, 'e' },{ "help", 0, NULL, 'H' },
-	{ NULL, 0, NULL, 0 },
+	{"steps", 1, NULL, 's'},       {"work-ms", 1, NULL, 'w'},
+	{"sleep-ms", 1, NULL, 'S'},    {"noise", 1, NULL, 'o'},
+	{"fixed", 0, NULL, 'F'},       {"fast", 0, NULL, 'f'},
+	{"slow", 0, NULL, 'l'},        {"loss-bias", 0, NULL, 'L'},
+	{"batch", 1, NULL, 'b'},       {"null-a", 1, NULL, '0'},
+	{"null-b", 1, NULL, '0'},      {"hang", 0, NULL, 'h'},
+	{"exit", 1, NULL, 'x'},        {"crash", 0, NULL, 'c'},
+	{"nan", 0, NULL, 'n'},         {"fault-step", 1, NULL, 'k'},
+	{"ignore-term", 0, NULL, 't'}, {"fork-daemon", 0, NULL, 'd'},
+	{"fill-disk", 1, NULL, 'i'},   {"print-gb", 1, NULL, 'p'},
+	{"no-metric", 0, NULL, 'm'},   {"silent", 0, NULL, 'q'},
+	{"resume-ckpt", 0, NULL, 'R'}, {"ckpt", 1, NULL, 'C'},
+	{"resume-from", 1, NULL, 'r'}, {"save-every", 1, NULL, 'e'},
+	{"help", 0, NULL, 'H'},        {NULL, 0, NULL, 0},
 };
 
 /* False when `c` is none of these. */
 static bool take_plan(struct plan *p, int c, const char *arg)
 {
 	switch (c) {
-	case 's': p->steps = (long)number("--steps", arg); return true;
-	case 'w': p->work_ms = number("--work-ms", arg); return true;
-	case 'S': p->sleep_ms = number("--sleep-ms", arg); return true;
-	case 'o': p->noise = number("--noise", arg); return true;
-	case 'b': p->batch = (long)number("--batch", arg); return true;
-	case 'F': p->fixed = true; return true;
-	case 'f': p->factor *= 0.75; return true;
-	case 'l': p->factor *= 1.30; return true;
-	case 'L': p->factor *= 0.75, p->loss_factor *= 1.10; return true;
-	case '0': return true;
-	default: return false;
+	case 's':
+		p->steps = (long)number("--steps", arg);
+		return true;
+	case 'w':
+		p->work_ms = number("--work-ms", arg);
+		return true;
+	case 'S':
+		p->sleep_ms = number("--sleep-ms", arg);
+		return true;
+	case 'o':
+		p->noise = number("--noise", arg);
+		return true;
+	case 'b':
+		p->batch = (long)number("--batch", arg);
+		return true;
+	case 'F':
+		p->fixed = true;
+		return true;
+	case 'f':
+		p->factor *= 0.75;
+		return true;
+	case 'l':
+		p->factor *= 1.30;
+		return true;
+	case 'L':
+		p->factor *= 0.75, p->loss_factor *= 1.10;
+		return true;
+	case '0':
+		return true;
+	default:
+		return false;
 	}
 }
 
 static bool take_fault(struct faults *f, int c, const char *arg)
 {
 	switch (c) {
-	case 'h': f->kind = FAULT_HANG; return true;
-	case 'x': f->kind = FAULT_EXIT, f->exit_status = (int)number("--exit", arg); return true;
-	case 'c': f->kind = FAULT_CRASH; return true;
-	case 'n': f->kind = FAULT_NAN; return true;
-	case 'k': f->step = (long)number("--fault-step", arg); return true;
-	case 't': f->ignore_term = true; return true;
-	case 'd': f->daemon = true; return true;
-	case 'i': f->fill_mb = (long)number("--fill-disk", arg); return true;
-	case 'p': f->print_gb = number("--print-gb", arg); return true;
-	case 'm': f->no_metric = true; return true;
-	case 'q': f->silent = true; return true;
-	default: return false;
+	case 'h':
+		f->kind = FAULT_HANG;
+		return true;
+	case 'x':
+		f->kind = FAULT_EXIT, f->exit_status = (int)number("--exit", arg);
+		return true;
+	case 'c':
+		f->kind = FAULT_CRASH;
+		return true;
+	case 'n':
+		f->kind = FAULT_NAN;
+		return true;
+	case 'k':
+		f->step = (long)number("--fault-step", arg);
+		return true;
+	case 't':
+		f->ignore_term = true;
+		return true;
+	case 'd':
+		f->daemon = true;
+		return true;
+	case 'i':
+		f->fill_mb = (long)number("--fill-disk", arg);
+		return true;
+	case 'p':
+		f->print_gb = number("--print-gb", arg);
+		return true;
+	case 'm':
+		f->no_metric = true;
+		return true;
+	case 'q':
+		f->silent = true;
+		return true;
+	default:
+		return false;
 	}
 }
 
@@ -411,10 +464,16 @@ int main(int argc, char **argv)
 {
 	const char *metrics = getenv("FETTLE_METRICS");
 	struct loop l = {
-		.plan = { .work_ms = 5, .sleep_ms = NAN, .factor = 1, .loss_factor = 1, .noise = 0.01,
-			  .steps = 1000, .batch = 32 },
-		.saving = { .every = 5 },
-		.rank = rank_of(), .key = trial_key(),
+		.plan = {.work_ms = 5,
+			 .sleep_ms = NAN,
+			 .factor = 1,
+			 .loss_factor = 1,
+			 .noise = 0.01,
+			 .steps = 1000,
+			 .batch = 32},
+		.saving = {.every = 5},
+		.rank = rank_of(),
+		.key = trial_key(),
 	};
 	int c, status;
 

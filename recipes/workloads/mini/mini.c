@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* link: -lopenblas -lz -lpthread -lm */
 /*
- * The demo's workload in miniature, without Python: a perceptron with one hidden layer, trained from
- * deflated records on disk. Reading and inflating happen in the training thread, or in loader
+ * The demo's workload in miniature, without Python: a perceptron with one hidden layer, trained
+ *from deflated records on disk. Reading and inflating happen in the training thread, or in loader
  * threads that work ahead; the matrix products are OpenBLAS's.
  *
  *	mini --make-data FILE [--samples N]          write the data set, once, whole or not at all
@@ -29,7 +29,8 @@
 enum { FEATURES = 4096, HIDDEN = 128, CLASSES = 10, MAX_THREADS = 64, MAX_AHEAD = 64 };
 enum { MAX_SAMPLES = 1 << 20, MAX_BATCH = 4096 };
 
-/* The file: this header, an index entry a sample, the records. Native byte order: it is made where it is used. */
+/* The file: this header, an index entry a sample, the records. Native byte order: it is made where
+ * it is used. */
 struct header {
 	char magic[8];
 	uint32_t samples, features;
@@ -119,7 +120,8 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* -- data ----------------------------------------------------------------------------------------- */
+/* -- data -----------------------------------------------------------------------------------------
+ */
 
 /* A class is a slow wave of its own; noise in the low bits keeps deflate busy, as real data do. */
 static void make_sample(unsigned char *raw, long sample, uint32_t label)
@@ -159,7 +161,7 @@ static void write_records(FILE *f, struct entry *index, long samples, const char
 
 static void make_data(const struct options *o)
 {
-	struct header h = { .samples = (uint32_t)o->samples, .features = FEATURES };
+	struct header h = {.samples = (uint32_t)o->samples, .features = FEATURES};
 	struct entry *index = need((size_t)o->samples, sizeof *index);
 	char tmp[4096];
 	FILE *f;
@@ -197,8 +199,8 @@ static void open_data(struct dataset *d, const char *path)
 	if (d->fd < 0)
 		die_errno("cannot open", path);
 	if (pread(d->fd, &d->head, sizeof d->head, 0) != sizeof d->head ||
-	    memcmp(d->head.magic, magic, sizeof magic) || d->head.features != FEATURES || !d->head.samples ||
-	    d->head.samples > MAX_SAMPLES)
+	    memcmp(d->head.magic, magic, sizeof magic) || d->head.features != FEATURES ||
+	    !d->head.samples || d->head.samples > MAX_SAMPLES)
 		die("not a data set of mini", path);
 	n = d->head.samples * sizeof *d->index;
 	d->index = need(d->head.samples, sizeof *d->index);
@@ -220,7 +222,8 @@ static void decode(const struct dataset *d, const struct options *o, long step, 
 		const struct entry *e = &d->index[sample_at(d, o->seed, step * o->batch + i)];
 		uLongf n = sizeof raw;
 
-		if (e->bytes > sizeof packed || pread(d->fd, packed, e->bytes, (off_t)e->offset) != (ssize_t)e->bytes ||
+		if (e->bytes > sizeof packed ||
+		    pread(d->fd, packed, e->bytes, (off_t)e->offset) != (ssize_t)e->bytes ||
 		    uncompress(raw, &n, packed, e->bytes) != Z_OK || n != sizeof raw)
 			die("bad record in", o->data);
 		for (long k = 0; k < FEATURES; k++)
@@ -230,7 +233,8 @@ static void decode(const struct dataset *d, const struct options *o, long step, 
 	b->step = step;
 }
 
-/* -- loader --------------------------------------------------------------------------------------- */
+/* -- loader ---------------------------------------------------------------------------------------
+ */
 
 static void *loader_main(void *arg)
 {
@@ -257,7 +261,7 @@ static void *loader_main(void *arg)
 
 static void loader_start(struct loader *l, const struct dataset *set, const struct options *o)
 {
-	*l = (struct loader){ .set = set, .o = o };
+	*l = (struct loader){.set = set, .o = o};
 	l->slots = o->loader_threads ? o->loader_threads * o->ahead + 1 : 1;
 	l->ring = need((size_t)l->slots, sizeof *l->ring);
 	for (long i = 0; i < l->slots; i++) {
@@ -311,13 +315,14 @@ static void loader_stop(struct loader *l)
 	free(l->ring);
 }
 
-/* -- network -------------------------------------------------------------------------------------- */
+/* -- network --------------------------------------------------------------------------------------
+ */
 
 static void net_init(struct net *n, const struct options *o)
 {
 	size_t batch = (size_t)o->batch;
 
-	*n = (struct net){ 0 };
+	*n = (struct net){0};
 	n->w1 = need(FEATURES * HIDDEN, sizeof(float));
 	n->w2 = need(HIDDEN * CLASSES, sizeof(float));
 	n->h = need(batch * HIDDEN, sizeof(float));
@@ -344,12 +349,12 @@ static void forward(struct net *n, const float *x, int batch)
 		memcpy(n->h + i * HIDDEN, n->b1, sizeof n->b1);
 		memcpy(n->logits + i * CLASSES, n->b2, sizeof n->b2);
 	}
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, batch, HIDDEN, FEATURES, 1, x, FEATURES,
-		    n->w1, HIDDEN, 1, n->h, HIDDEN);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, batch, HIDDEN, FEATURES, 1, x,
+		    FEATURES, n->w1, HIDDEN, 1, n->h, HIDDEN);
 	for (int i = 0; i < batch * HIDDEN; i++)
 		n->h[i] = n->h[i] > 0 ? n->h[i] : 0;
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, batch, CLASSES, HIDDEN, 1, n->h, HIDDEN,
-		    n->w2, CLASSES, 1, n->logits, CLASSES);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, batch, CLASSES, HIDDEN, 1, n->h,
+		    HIDDEN, n->w2, CLASSES, 1, n->logits, CLASSES);
 }
 
 /* Mean cross entropy; leaves its gradient in logits. */
@@ -373,28 +378,30 @@ static double softmax_loss(struct net *n, const int *label, int batch)
 
 static void backward(struct net *n, const float *x, int batch, float rate)
 {
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, batch, HIDDEN, CLASSES, 1, n->logits, CLASSES,
-		    n->w2, CLASSES, 0, n->dh, HIDDEN);
-	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, HIDDEN, CLASSES, batch, -rate, n->h, HIDDEN,
-		    n->logits, CLASSES, 1, n->w2, CLASSES);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, batch, HIDDEN, CLASSES, 1, n->logits,
+		    CLASSES, n->w2, CLASSES, 0, n->dh, HIDDEN);
+	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, HIDDEN, CLASSES, batch, -rate, n->h,
+		    HIDDEN, n->logits, CLASSES, 1, n->w2, CLASSES);
 	for (int i = 0; i < batch * HIDDEN; i++)
 		n->dh[i] = n->h[i] > 0 ? n->dh[i] : 0;
-	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, FEATURES, HIDDEN, batch, -rate, x, FEATURES,
-		    n->dh, HIDDEN, 1, n->w1, HIDDEN);
+	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, FEATURES, HIDDEN, batch, -rate, x,
+		    FEATURES, n->dh, HIDDEN, 1, n->w1, HIDDEN);
 	for (int i = 0; i < batch; i++) {
 		cblas_saxpy(HIDDEN, -rate, n->dh + i * HIDDEN, 1, n->b1, 1);
 		cblas_saxpy(CLASSES, -rate, n->logits + i * CLASSES, 1, n->b2, 1);
 	}
 }
 
-/* -- the loop ------------------------------------------------------------------------------------- */
+/* -- the loop -------------------------------------------------------------------------------------
+ */
 
-static void report(FILE *metrics, const struct options *o, long step, double loss, double step_ms, double wait_ms)
+static void report(FILE *metrics, const struct options *o, long step, double loss, double step_ms,
+		   double wait_ms)
 {
 	double rate = (double)o->batch * 1e3 / step_ms;
 
-	printf("step %ld loss %.6f step_time_ms %.4f data_wait_ms %.4f throughput_samples_per_s %.2f\n", step,
-	       loss, step_ms, wait_ms, rate);
+	printf("step %ld loss %.6f step_time_ms %.4f data_wait_ms %.4f throughput_samples_per_s %.2f\n",
+	       step, loss, step_ms, wait_ms, rate);
 	fflush(stdout);
 	if (!metrics)
 		return;
@@ -440,7 +447,8 @@ static long count(const char *name, const char *text, long min, long max)
 	long v = strtol(text, &end, 10);
 
 	if (end == text || *end || v < min || v > max) {
-		fprintf(stderr, "mini: --%s %s: want a whole number from %ld to %ld\n", name, text, min, max);
+		fprintf(stderr, "mini: --%s %s: want a whole number from %ld to %ld\n", name, text,
+			min, max);
 		exit(2);
 	}
 	return v;
@@ -449,32 +457,54 @@ static long count(const char *name, const char *text, long min, long max)
 static struct options arguments(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "data", 1, NULL, 'd' },           { "make-data", 1, NULL, 'm' }, { "samples", 1, NULL, 'n' },
-		{ "steps", 1, NULL, 's' },          { "batch", 1, NULL, 'b' },     { "ahead", 1, NULL, 'a' },
-		{ "loader-threads", 1, NULL, 'l' }, { "seed", 1, NULL, 'S' },      { "blas-threads", 1, NULL, 't' },
-		{ NULL, 0, NULL, 0 },
+		{"data", 1, NULL, 'd'},           {"make-data", 1, NULL, 'm'},
+		{"samples", 1, NULL, 'n'},        {"steps", 1, NULL, 's'},
+		{"batch", 1, NULL, 'b'},          {"ahead", 1, NULL, 'a'},
+		{"loader-threads", 1, NULL, 'l'}, {"seed", 1, NULL, 'S'},
+		{"blas-threads", 1, NULL, 't'},   {NULL, 0, NULL, 0},
 	};
-	struct options o = { .samples = 2048, .steps = 1000, .batch = 64, .ahead = 2, .seed = 1, .rate = 0.004 };
+	struct options o = {
+		.samples = 2048, .steps = 1000, .batch = 64, .ahead = 2, .seed = 1, .rate = 0.004};
 	int c, which;
 
 	while ((c = getopt_long(argc, argv, "", longs, &which)) != -1) {
 		switch (c) {
-		case 'd': o.data = optarg; break;
-		case 'm': o.make = optarg; break;
-		case 'n': o.samples = count("samples", optarg, 1, MAX_SAMPLES); break;
-		case 's': o.steps = count("steps", optarg, 1, 1000000000); break;
-		case 'b': o.batch = count("batch", optarg, 1, MAX_BATCH); break;
-		case 'a': o.ahead = count("ahead", optarg, 1, MAX_AHEAD); break;
-		case 'l': o.loader_threads = count("loader-threads", optarg, 0, MAX_THREADS); break;
-		case 't': o.blas_threads = count("blas-threads", optarg, 1, MAX_THREADS); break;
-		case 'S': o.seed = count("seed", optarg, 0, 1000000); break;
-		default: exit(2);
+		case 'd':
+			o.data = optarg;
+			break;
+		case 'm':
+			o.make = optarg;
+			break;
+		case 'n':
+			o.samples = count("samples", optarg, 1, MAX_SAMPLES);
+			break;
+		case 's':
+			o.steps = count("steps", optarg, 1, 1000000000);
+			break;
+		case 'b':
+			o.batch = count("batch", optarg, 1, MAX_BATCH);
+			break;
+		case 'a':
+			o.ahead = count("ahead", optarg, 1, MAX_AHEAD);
+			break;
+		case 'l':
+			o.loader_threads = count("loader-threads", optarg, 0, MAX_THREADS);
+			break;
+		case 't':
+			o.blas_threads = count("blas-threads", optarg, 1, MAX_THREADS);
+			break;
+		case 'S':
+			o.seed = count("seed", optarg, 0, 1000000);
+			break;
+		default:
+			exit(2);
 		}
 	}
 	if (optind < argc || !o.data == !o.make) {
-		fprintf(stderr, "usage: mini --make-data FILE [--samples N]\n"
-				"       mini --data FILE [--steps N] [--batch N] [--loader-threads N] [--ahead N]\n"
-				"            [--blas-threads N] [--seed N]\n");
+		fprintf(stderr,
+			"usage: mini --make-data FILE [--samples N]\n"
+			"       mini --data FILE [--steps N] [--batch N] [--loader-threads N] [--ahead N]\n"
+			"            [--blas-threads N] [--seed N]\n");
 		exit(2);
 	}
 	return o;
