@@ -385,8 +385,7 @@ static int take_results(struct campaign *c, const struct stage_row *s, const str
 {
 	_cleanup_free_ char *dir = attempt_dir(c, b);
 	struct attempt_files a;
-	int rc = ingest_attempt(c->recipe, s, c->facts.hyps, c->facts.n_hyps, dir, b->dir, &a,
-				NULL);
+	int rc = ingest_attempt(c->recipe, s, c->facts.hyps, c->facts.n_hyps, b, dir, &a, NULL);
 
 	if (rc == -ERR_NOT_FOUND)
 		return 0;

@@ -7,6 +7,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <math.h>
 #include <pcre2.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@ struct reader {
 	const struct stage_row *stage;
 	const struct hypothesis_row *hyps;
 	size_t n_hyps;
-	const char *dir, *dir_name;
+	const struct block_row *plan;
+	const char *dir;
 	struct attempt_files *out;
 };
 
@@ -45,11 +47,20 @@ void attempt_files_done(struct attempt_files *a)
 	memset(a, 0, sizeof *a);
 }
 
-static void incomplete(struct attempt_files *a, const char *what, const char *detail)
+/* The first reason counts: what comes after it is mostly its consequence. */
+static void __attribute__((format(printf, 2, 3)))
+incomplete(struct attempt_files *a, const char *fmt, ...)
 {
+	struct buf text = {0};
+	va_list ap;
+
 	a->complete = false;
-	if (!a->reason)
-		a->reason = detail ? xasprintf("%s: %s", what, detail) : xstrdup(what);
+	if (a->reason)
+		return;
+	va_start(ap, fmt);
+	buf_vprintf(&text, fmt, ap);
+	va_end(ap);
+	a->reason = buf_take(&text);
 }
 
 static const struct knob *knob_of_arm(const struct reader *r, int64_t arm, const char **value)
@@ -71,20 +82,19 @@ static void read_rank(const struct json *rank, struct trial_result *t)
 {
 	int id = (int)json_i64(json_get(rank, "rank"), 0);
 	const struct json *env = json_get(rank, "env"), *other = json_get(rank, "env_other");
-	const struct json *argv = json_get(rank, "argv"), *maps = json_get(rank, "maps");
+	const struct json *argv = json_get(rank, "argv"), *maps = json_get(rank, "maps"), *j;
 	char key[300];
 
-	for (size_t i = 0; i < json_len(env); i++) {
-		snprintf(key, sizeof key, "env.%s", json_key(json_at(env, i)));
-		trial_result_effective(t, id, key, json_text(json_at(env, i), ""), PROOF_DELIVERED);
+	for (j = json_first(env); j; j = json_next(j)) {
+		snprintf(key, sizeof key, "env.%s", json_key(j));
+		trial_result_effective(t, id, key, json_text(j, ""), PROOF_DELIVERED);
 	}
-	for (size_t i = 0; i < json_len(other); i++) {
-		snprintf(key, sizeof key, "envhash.%s", json_key(json_at(other, i)));
-		trial_result_effective(t, id, key, json_text(json_at(other, i), ""),
-				       PROOF_DELIVERED);
+	for (j = json_first(other); j; j = json_next(j)) {
+		snprintf(key, sizeof key, "envhash.%s", json_key(j));
+		trial_result_effective(t, id, key, json_text(j, ""), PROOF_DELIVERED);
 	}
-	for (size_t i = 0; i < json_len(maps); i++) {
-		const char *path = json_text(json_at(maps, i), "");
+	for (j = json_first(maps); j; j = json_next(j)) {
+		const char *path = json_text(j, "");
 
 		snprintf(key, sizeof key, "maps.%s", fs_basename(path));
 		trial_result_effective(t, id, key, path, PROOF_EFFECTIVE);
@@ -248,23 +258,43 @@ static void fail_trial(struct trial_result *t, char *reason)
 	t->reason = reason;
 }
 
+/* Why the objective's value cannot take part in a comparison; NULL: it can. The store refuses what
+ * is outside the catalogue's bounds, and effects are ratios: they need values above 0. */
+static char *objective_fault(const struct reader *r, double v)
+{
+	const struct metric_def *def = metric_def_find(r->recipe->objective);
+
+	if (v <= 0)
+		return xasprintf("%s (%s) is %g and cannot be compared: it must be above 0",
+				 r->recipe->objective, r->recipe->objective_stat, v);
+	if (def && (v < def->min || v > def->max))
+		return xasprintf("%s (%s) is %g, which cannot be: it must lie between %g and %g %s",
+				 r->recipe->objective, r->recipe->objective_stat, v, def->min,
+				 def->max, def->unit);
+	return NULL;
+}
+
 /* A trial that ended well but did not measure is a failure of its arm, with the reason. */
 static void judge_measurement(const struct reader *r, const struct window *w, enum probe_status s,
 			      const char *detail, struct trial_result *t)
 {
 	const char *objective = r->recipe->objective, *nonfinite;
+	double value = trial_result_get(t, objective, r->recipe->objective_stat);
 	int64_t step = -1;
+	char *fault;
 
 	if (t->state != TRIAL_OK)
 		return;
 	nonfinite = window_nonfinite(w, "loss", &step);
 	if (nonfinite)
 		fail_trial(t, xasprintf("loss is %s at step %lld", nonfinite, (long long)step));
-	else if (!isfinite(trial_result_get(t, objective, r->recipe->objective_stat)))
+	else if (!isfinite(value))
 		fail_trial(t, xasprintf("no value of %s (%s) in the measured window: the metrics "
 					"are %s%s%s",
 					objective, r->recipe->objective_stat, probe_status_name(s),
 					*detail ? ": " : "", detail));
+	else if ((fault = objective_fault(r, value)))
+		fail_trial(t, fault);
 }
 
 /* A figure of the whole trial: its value is its mean, too, so that listings of means show it. */
@@ -301,19 +331,65 @@ static void read_metrics(const struct reader *r, const struct json *rec, struct 
 	buf_free(&detail);
 }
 
+/* A captured file must be what its record says: a workload is not charged for a file that was lost
+ * or cut on its way to us. */
+static bool file_is_whole(const struct reader *r, const struct json *rec, const char *member,
+			  const char *dir, const char *name)
+{
+	const struct json *o = json_get(rec, member);
+	const char *want = json_text(json_get(o, "xxh"), "");
+	int64_t bytes = json_i64(json_get(o, "bytes"), 0), have;
+	_cleanup_free_ char *rel = fs_join(dir, name), *path = fs_join(r->dir, rel);
+	char hex[33] = "";
+
+	have = fs_size(path);
+	if (have < 0 && bytes == 0 && !str_eq(member, "out"))
+		return true; /* metrics that nobody wrote */
+	if (have < 0)
+		incomplete(r->out, "%s is not there, its record says %lld bytes", rel,
+			   (long long)bytes);
+	else if (have != bytes)
+		incomplete(r->out, "%s has %lld bytes, its record says %lld", rel, (long long)have,
+			   (long long)bytes);
+	else if (*want && (fs_hash_file(path, hex, NULL) < 0 || strcmp(want, hex) != 0))
+		incomplete(r->out, "%s: its hash is not the one in the trial's record", rel);
+	else
+		return true;
+	return false;
+}
+
+static void read_state(const struct reader *r, const struct json *rec, struct trial_result *t)
+{
+	const char *state = json_text(json_get(rec, "state"), ""),
+		   *reason = json_text(json_get(rec, "reason"), "");
+
+	t->reason = *reason ? xstrdup(reason) : NULL;
+	if (!trial_state_parse(state, &t->state)) {
+		t->state = TRIAL_VOID;
+		incomplete(r->out, "t%02d.json: state \"%.40s\" is no word of a trial", t->slot,
+			   state);
+	}
+	switch (t->state) {
+	case TRIAL_OK:
+	case TRIAL_FAILED:
+		return;
+	case TRIAL_VOID:
+	case TRIAL_LOST:
+		incomplete(r->out, "trial of slot %d is %s: %s", t->slot,
+			   trial_state_name(t->state), *reason ? reason : "no reason given");
+	}
+}
+
 static void read_record(const struct reader *r, const struct json *rec, struct trial_result *t)
 {
-	const struct json *ranks = json_get(rec, "ranks");
-	const char *reason = json_text(json_get(rec, "reason"), "");
+	const struct json *ranks = json_get(rec, "ranks"), *rank;
+	char dir[24];
 
-	t->slot = (int)json_i64(json_get(rec, "slot"), -1);
 	t->arm = json_i64(json_get(rec, "arm"), 0);
 	t->repeat = (int)json_i64(json_get(rec, "repeat"), 0);
 	if (!slot_kind_parse(json_text(json_get(rec, "kind"), "timed"), &t->kind))
 		t->kind = SLOT_TIMED;
-	if (!trial_state_parse(json_text(json_get(rec, "state"), ""), &t->state))
-		t->state = TRIAL_VOID;
-	t->reason = *reason ? xstrdup(reason) : NULL;
+	read_state(r, rec, t);
 	t->exit_status = (int)json_i64(json_get(rec, "exit"), 0);
 	t->term_signal = (int)json_i64(json_get(rec, "signal"), 0);
 	t->start_us = json_i64(json_get(rec, "start_us"), 0);
@@ -322,63 +398,112 @@ static void read_record(const struct reader *r, const struct json *rec, struct t
 	t->sys_us = json_i64(json_get(rec, "sys_us"), 0);
 	t->maxrss_kib = json_i64(json_get(rec, "maxrss_kib"), 0);
 	t->node = xstrdup(json_text(json_at(json_get(rec, "nodes"), 0), ""));
-	t->log_path = xasprintf("%s/t%02d/out", r->dir_name, t->slot);
-	for (size_t i = 0; i < json_len(ranks); i++)
-		read_rank(json_at(ranks, i), t);
-	if (t->state == TRIAL_VOID)
-		incomplete(r->out, "a trial is void", t->reason);
-	else if (t->kind == SLOT_TIMED)
+	snprintf(dir, sizeof dir, "t%02d", t->slot);
+	t->log_path = xasprintf("%s/%s/out", r->plan->dir, dir);
+	if (!r->out->complete || !file_is_whole(r, rec, "out", dir, "out") ||
+	    !file_is_whole(r, rec, "metrics", dir, "metrics.jsonl"))
+		return;
+	for (rank = json_first(ranks); rank; rank = json_next(rank))
+		read_rank(rank, t);
+	if (t->kind == SLOT_TIMED)
 		read_metrics(r, rec, t);
 }
 
-static void read_slot(const struct reader *r, const struct json *entry, size_t i,
-		      struct trial_result *t)
+/* NULL, or why the record is not the one that the manifest means. */
+static const char *record_fault(const struct reader *r, const struct json *rec, const char *want,
+				const char *have, int slot)
 {
-	int slot = (int)json_i64(json_get(entry, "slot"), (int64_t)i);
-	const char *want = json_text(json_get(entry, "xxh"), "");
+	if (*want && strcmp(want, have) != 0)
+		return "its hash is not the one in done.json";
+	if (!str_eq(json_text(json_get(rec, "format"), ""), "fettle.trial/1"))
+		return "format is not fettle.trial/1";
+	if (!str_eq(json_text(json_get(rec, "token"), ""), r->plan->token))
+		return "its token is that of another attempt";
+	if (json_i64(json_get(rec, "slot"), -1) != slot)
+		return "it is the record of another slot";
+	return NULL;
+}
+
+static void read_slot(const struct reader *r, const struct json *entry, struct trial_result *t)
+{
+	const char *want = json_text(json_get(entry, "xxh"), ""), *fault;
 	char name[24], hex[33];
 	_cleanup_free_ char *path = NULL;
 	_cleanup_(json_freep) struct json *rec = NULL;
 	struct err e = {0};
 
-	snprintf(name, sizeof name, "t%02d.json", slot);
+	t->slot = (int)json_i64(json_get(entry, "slot"), -1);
+	snprintf(name, sizeof name, "t%02d.json", t->slot);
 	path = fs_join(r->dir, name);
 	if (fs_hash_file(path, hex, &e) < 0 ||
 	    json_read_file(path, RECORD_MAX_BYTES, &rec, &e) < 0) {
-		incomplete(r->out, "record", e.text);
+		incomplete(r->out, "record of slot %d: %s", t->slot, e.text);
 		return;
 	}
-	if (*want && strcmp(want, hex) != 0) {
-		incomplete(r->out, name, "its hash is not the one in done.json");
-		return;
+	fault = record_fault(r, rec, want, hex, t->slot);
+	if (fault)
+		incomplete(r->out, "%s: %s", name, fault);
+	else
+		read_record(r, rec, t);
+}
+
+static const struct trial_result *trial_of_slot(const struct attempt_files *a, int slot)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (a->trials[i].slot == slot)
+			return &a->trials[i];
+	return NULL;
+}
+
+/* A block counts whole or not at all: each planned slot once, of the planned arm, and no other. */
+static void check_plan(const struct reader *r)
+{
+	const struct block_row *b = r->plan;
+	struct attempt_files *a = r->out;
+
+	for (size_t i = 0; i < b->n_slots && a->complete; i++) {
+		const struct slot *want = &b->slots[i];
+		const struct trial_result *t = trial_of_slot(a, (int)i);
+
+		if (!t)
+			incomplete(a, "done.json: slot %zu was planned and is missing", i);
+		else if (t->arm != want->arm || t->repeat != want->repeat || t->kind != want->kind)
+			incomplete(a,
+				   "t%02zu.json: arm %lld, repeat %d, %s; planned were arm %lld, "
+				   "repeat %d, %s",
+				   i, (long long)t->arm, t->repeat, slot_kind_name(t->kind),
+				   (long long)want->arm, want->repeat, slot_kind_name(want->kind));
 	}
-	if (!str_eq(json_text(json_get(rec, "format"), ""), "fettle.trial/1")) {
-		incomplete(r->out, name, "format is not fettle.trial/1");
-		return;
-	}
-	read_record(r, rec, t);
 }
 
 static void read_manifest(const struct reader *r, const struct json *done)
 {
-	const struct json *slots = json_get(done, "slots"), *nodes = json_get(done, "nodes");
+	const struct json *slots = json_get(done, "slots"), *nodes = json_get(done, "nodes"), *j;
 	struct attempt_files *a = r->out;
+	size_t n = json_len(slots);
 
 	a->complete = str_eq(json_text(json_get(done, "state"), ""), "complete");
 	if (!a->complete)
-		incomplete(a, "partial attempt",
+		incomplete(a, "partial attempt: %s",
 			   json_text(json_get(done, "reason"), "no reason given"));
-	for (size_t i = 0; i < json_len(nodes); i++)
-		strv_add(&a->nodes, json_text(json_at(nodes, i), ""));
-	a->n = json_len(slots);
-	a->trials = xcalloc(a->n + 1, sizeof *a->trials);
-	for (size_t i = 0; i < a->n; i++)
-		read_slot(r, json_at(slots, i), i, &a->trials[i]);
+	if (!str_eq(json_text(json_get(done, "token"), ""), r->plan->token))
+		incomplete(a, "done.json: its token is that of another attempt");
+	if (n != r->plan->n_slots)
+		incomplete(a, "done.json: it lists %zu slots, %zu were planned", n,
+			   r->plan->n_slots);
+	for (j = json_first(nodes); j; j = json_next(j))
+		strv_add(&a->nodes, json_text(j, ""));
+	if (!a->complete)
+		return;
+	a->trials = xcalloc(n + 1, sizeof *a->trials);
+	for (j = json_first(slots); j && a->complete; j = json_next(j))
+		read_slot(r, j, &a->trials[a->n++]);
+	check_plan(r);
 }
 
 int ingest_attempt(const struct recipe *r, const struct stage_row *s,
-		   const struct hypothesis_row *hyps, size_t n_hyps, const char *dir,
-		   const char *dir_name, struct attempt_files *out, struct err *e)
+		   const struct hypothesis_row *hyps, size_t n_hyps, const struct block_row *plan,
+		   const char *dir, struct attempt_files *out, struct err *e)
 {
 	_cleanup_free_ char *path = fs_join(dir, "done.json");
 	_cleanup_(json_freep) struct json *done = NULL;
@@ -386,8 +511,8 @@ int ingest_attempt(const struct recipe *r, const struct stage_row *s,
 				.stage = s,
 				.hyps = hyps,
 				.n_hyps = n_hyps,
+				.plan = plan,
 				.dir = dir,
-				.dir_name = dir_name,
 				.out = out};
 	struct err why = {0};
 
@@ -396,9 +521,9 @@ int ingest_attempt(const struct recipe *r, const struct stage_row *s,
 		return err_set(e, ERR_NOT_FOUND, "%s: not there", path);
 	if (fs_hash_file(path, out->hash, &why) < 0 ||
 	    json_read_file(path, RECORD_MAX_BYTES, &done, &why) < 0)
-		incomplete(out, "done.json", why.text);
+		incomplete(out, "%s", why.text);
 	else if (!str_eq(json_text(json_get(done, "format"), ""), "fettle.done/1"))
-		incomplete(out, "done.json", "format is not fettle.done/1");
+		incomplete(out, "done.json: format is not fettle.done/1");
 	else
 		read_manifest(&reader, done);
 	return 0;
