@@ -44,8 +44,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* -- findings
- * -------------------------------------------------------------------------------------- */
+/* -- findings --------------------------------------------------------------------------------- */
 
 enum health { HEALTH_OK, HEALTH_MISSING, HEALTH_BAD }; /* bad: fettle cannot work without it */
 
@@ -132,8 +131,7 @@ static char *proc_field(const char *path, const char *key)
 	return out;
 }
 
-/* -- fettle's own parts
- * ------------------------------------------------------------------------------ */
+/* -- fettle's own parts ----------------------------------------------------------------------- */
 
 static void recipes(struct doctor *d)
 {
@@ -213,8 +211,7 @@ static void agent(struct doctor *d)
 	buf_free(&out);
 }
 
-/* -- schedulers
- * -------------------------------------------------------------------------------------- */
+/* -- schedulers ------------------------------------------------------------------------------- */
 
 /* libslurm looks for its configuration for a minute, so that it is only asked where there is one.
  */
@@ -282,8 +279,7 @@ static void schedulers(struct doctor *d)
 	}
 }
 
-/* -- this machine
- * ------------------------------------------------------------------------------------ */
+/* -- this machine ----------------------------------------------------------------------------- */
 
 static void machine(struct doctor *d)
 {
@@ -376,8 +372,7 @@ static void workspace(struct doctor *d)
 		     "a workspace must lie on a file system that compute nodes share");
 }
 
-/* -- what knobs and probes like to have
- * ----------------------------------------------------------------- */
+/* -- what knobs and probes like to have ------------------------------------------------------- */
 
 /* The path behind "=>" of ldconfig's line for `library`; heap, NULL when it is not there. */
 static char *library_path(const char *library)

@@ -35,8 +35,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* -- what was tried here
- * --------------------------------------------------------------------------- */
+/* -- what was tried here ---------------------------------------------------------------------- */
 
 /* The verdict of one hypothesis in this workspace. */
 struct trying {
@@ -126,8 +125,7 @@ static size_t count(const struct past *p, const char *knob, enum verdict_outcome
 	return n;
 }
 
-/* -- text
- * ------------------------------------------------------------------------------------------ */
+/* -- text ------------------------------------------------------------------------------------- */
 
 static void put_clean(struct buf *b, const char *name, const char *text)
 {
@@ -256,8 +254,7 @@ static void print_detail(const struct knob *k, const char *name, const struct pa
 	buf_free(&b);
 }
 
-/* -- json
- * ------------------------------------------------------------------------------------------ */
+/* -- json ------------------------------------------------------------------------------------- */
 
 static struct json *verdicts_json(const char *knob, const struct past *p)
 {
@@ -333,8 +330,7 @@ static void print_json(struct json *root)
 	json_free(root);
 }
 
-/* -- what was asked
- * -------------------------------------------------------------------------------- */
+/* -- what was asked --------------------------------------------------------------------------- */
 
 static int unknown(const char *name, const struct knob *v, size_t n, struct err *e)
 {

@@ -61,8 +61,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* -- list ----------------------------------------------------------------------------------------
- */
+/* -- list ------------------------------------------------------------------------------------- */
 
 static int list(bool json)
 {
@@ -89,8 +88,7 @@ static int list(bool json)
 	return 0;
 }
 
-/* -- reading -------------------------------------------------------------------------------------
- */
+/* -- reading ---------------------------------------------------------------------------------- */
 
 /* Values and facts are printed as they come: a log may be larger than memory. In JSON every line is
  * an object of its own, for the same reason. */
@@ -247,8 +245,7 @@ static void print_end(const struct args *a, const struct reading *r, enum probe_
 	putchar('\n');
 }
 
-/* -- which probe ----------------------------------------------------------------------------------
- */
+/* -- which probe ------------------------------------------------------------------------------ */
 
 static int unknown_probe(const char *name, struct err *e)
 {

@@ -26,8 +26,7 @@ static bool pending(const struct report *r)
 	return r->has_fix && r->fix.state && strstr(r->fix.state, "pending convergence");
 }
 
-/* -- comments ------------------------------------------------------------------------------------
- */
+/* -- comments --------------------------------------------------------------------------------- */
 
 /* Lines of a comment: a newline in the text begins another comment line, never a command. */
 static void comment(struct buf *out, const char *text)
@@ -96,8 +95,7 @@ static void header(const struct report *r, struct buf *out)
 	warnings(r, out);
 }
 
-/* -- shell ---------------------------------------------------------------------------------------
- */
+/* -- shell ------------------------------------------------------------------------------------ */
 
 /* Variables in the order of the configuration: `export ` before each where a script runs. */
 static void variables(const struct config *c, const char *before, struct buf *out)
@@ -179,8 +177,7 @@ static int write_env(const struct report *r, struct buf *out)
 	return 0;
 }
 
-/* -- sbatch --------------------------------------------------------------------------------------
- */
+/* -- sbatch ----------------------------------------------------------------------------------- */
 
 /* One option. sbatch splits the line at blanks, takes quotes off and reads `\` as an escape (its
  * get_argument()); `#` outside of quotes begins a comment. A control character has no place in any
@@ -298,8 +295,7 @@ static int write_sbatch(const struct report *r, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* -- json ----------------------------------------------------------------------------------------
- */
+/* -- json ------------------------------------------------------------------------------------- */
 
 static void set_text(struct json *o, const char *key, const char *value)
 {
@@ -399,8 +395,7 @@ static int write_json(const struct report *r, struct buf *out)
 	return 0;
 }
 
-/* -- entry ---------------------------------------------------------------------------------------
- */
+/* -- entry ------------------------------------------------------------------------------------ */
 
 static int no_fix(const struct report *r, struct err *e)
 {

@@ -18,8 +18,7 @@ const struct report_format *report_format_find(const char *name)
 	return NULL;
 }
 
-/* -- freeing ------------------------------------------------------------------------------------
- */
+/* -- freeing ---------------------------------------------------------------------------------- */
 
 static void stage_done(struct report_stage *s)
 {
@@ -73,8 +72,7 @@ void report_free(struct report *r)
 	free(r);
 }
 
-/* -- loading ------------------------------------------------------------------------------------
- */
+/* -- loading ---------------------------------------------------------------------------------- */
 
 struct loader {
 	struct db *db;
@@ -193,8 +191,7 @@ static size_t paired(const struct recipe *r, const struct stage_row *s, const st
 	return k;
 }
 
-/* -- what processes showed ----------------------------------------------------------------------
- */
+/* -- what processes showed -------------------------------------------------------------------- */
 
 /* The value of a knob's argument in the JSON text of an argv; heap, NULL when it is not there. */
 static char *argument_value(const struct knob *k, const char *argv_json)
@@ -292,8 +289,7 @@ static int load_proofs(struct loader *l, int64_t arm, struct report_hypothesis *
 	return 0;
 }
 
-/* -- baseline -----------------------------------------------------------------------------------
- */
+/* -- baseline --------------------------------------------------------------------------------- */
 
 static int load_baseline(struct loader *l, struct err *e)
 {

@@ -115,7 +115,7 @@ struct report_format {
 extern const struct report_format *const report_format_table[]; /* generated; NULL-terminated */
 const struct report_format *report_format_find(const char *name);
 
-/* -- what the formats share ------------------------------------------------------------------ */
+/* -- what the formats share ------------------------------------------------------------------- */
 
 /* Where a metric belongs: three dimensions of performance, and correctness, which comes first. */
 enum report_dimension {
@@ -137,7 +137,7 @@ int report_judge(const char *metric, double change);
  * indices into hyps; returns their number. */
 size_t report_ranking(const struct report *r, size_t *out);
 
-/* -- the validated configuration ------------------------------------------------------------- */
+/* -- the validated configuration -------------------------------------------------------------- */
 
 extern const char *const recommend_forms[]; /* "env", "json", "sbatch"; NULL-terminated */
 

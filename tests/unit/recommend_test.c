@@ -231,7 +231,7 @@ static void an_unknown_form_names_the_near_one(void **state)
 	assert_contains(e.text, "did you mean \"sbatch\"");
 }
 
-/* -- text -------------------------------------------------------------------------------------- */
+/* -- text ------------------------------------------------------------------------------------- */
 
 static void line_of(const char *in, const char *want)
 {
