@@ -23,7 +23,7 @@ static void cell_p(struct buf *b, double p)
 static void looks_table(const struct report_hypothesis *h, struct buf *b)
 {
 	static const struct md_column c[] = {{"look", true},    {"pairs", true},
-					     {"effect", true},  {"95 % interval", true},
+					     {"effect", true},  {"interval", true},
 					     {"p", true},       {"bound of p", true},
 					     {"outcome", false}};
 
@@ -205,8 +205,8 @@ void mdlog_validation(const struct report *r, struct buf *b)
 	size_t n = 0;
 
 	buf_str(b, "\n## 4. Validation\n\nOn fresh blocks, until the sequential rule decides. "
-		   "Effects are "
-		   "relative, + is better; intervals hold over all looks.\n");
+		   "Effects are relative, + is better; intervals are those that the verdict rests "
+		   "on: a side errs with at most the stage's alpha, over all looks.\n");
 	for (size_t i = 0; i < r->n_hyps; i++)
 		if (r->hyps[i].n_looks)
 			validation_of(r, &r->hyps[i], ++n, b);
@@ -297,7 +297,7 @@ void mdlog_ranking(const struct report *r, struct buf *b)
 	static const struct md_column c[] = {{"knob", false},
 					     {"change", false},
 					     {"effect", true},
-					     {"95 % interval", true},
+					     {"interval", true},
 					     {"verdict", false}};
 	_cleanup_free_ size_t *order = xcalloc(r->n_hyps + 1, sizeof *order);
 	size_t n = report_ranking(r, order);

@@ -69,8 +69,7 @@ static void seen_by_child(const char *file, const char *name, const char *want)
 	const char *argv[] = {"sh",
 			      "-c",
 			      "NASTY_GONE=here; export NASTY_GONE; set -a; . \"$1\"; set +a; "
-			      "python3 -c 'import os, sys; "
-			      "sys.stdout.write(os.environ.get(sys.argv[1], \"(unset)\"))' \"$2\"",
+			      "printenv -0 \"$2\" || printf \"(unset)\"",
 			      "sh",
 			      file,
 			      name,
