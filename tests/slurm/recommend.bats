@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The sbatch form of a recommendation, read by the real sbatch: options with quotes, backslashes and
 # number signs arrive as they were written, and the value reaches every rank.
-
 # shellcheck disable=SC2016 # the script of bash -c is meant as it is
 @test "recommend --as sbatch: Slurm reads what the campaign said" {
 	TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
