@@ -417,7 +417,7 @@ static struct json *faults(const struct report *r)
 		struct json *o = json_object();
 
 		set_text(o, "stage", f->stage);
-		json_set_i64(o, "block", f->block_index);
+		json_set_i64(o, "block", f->block_index + 1);
 		json_set_i64(o, "attempt", f->attempt);
 		json_set_number(o, "slot", f->slot >= 0 ? f->slot : NAN);
 		set_text(o, "arm", f->arm);

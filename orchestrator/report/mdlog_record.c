@@ -37,7 +37,7 @@ void mdlog_faults(const struct report *r, struct buf *b)
 
 		md_row(b);
 		md_cell(b, f->stage);
-		md_cell_i64(b, f->block_index);
+		md_cell_i64(b, f->block_index + 1);
 		md_cell_i64(b, f->attempt);
 		if (f->slot >= 0)
 			md_cell_i64(b, f->slot);
