@@ -19,6 +19,7 @@ enum {
 	STAT_MAX = 1024, /* /proc/PID/stat is about 300 bytes */
 	ENVIRON_MAX = 4 << 20,
 	YOUNG_S = 2,
+	KTHREADD = 2, /* the parent of all kernel threads */
 };
 
 int procs_read(pid_t pid, struct procs_one *out)
@@ -66,7 +67,14 @@ static int by_pid(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-void procs_scan(struct procs *p)
+static struct procs_one *find(const struct procs *p, pid_t pid)
+{
+	const struct procs_one key = {.pid = pid};
+
+	return p->n ? bsearch(&key, p->v, p->n, sizeof *p->v, by_pid) : NULL;
+}
+
+void procs_scan_users(struct procs *p, const struct procs *kernel)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *de;
@@ -77,7 +85,7 @@ void procs_scan(struct procs *p)
 		int64_t pid;
 
 		if (de->d_name[0] < '1' || de->d_name[0] > '9' || !str_to_i64(de->d_name, &pid) ||
-		    procs_read((pid_t)pid, &one))
+		    find(kernel, (pid_t)pid) || procs_read((pid_t)pid, &one))
 			continue;
 		p->v = xgrow(p->v, p->n, &p->cap, sizeof *p->v);
 		p->v[p->n++] = one;
@@ -88,17 +96,29 @@ void procs_scan(struct procs *p)
 		qsort(p->v, p->n, sizeof *p->v, by_pid);
 }
 
+void procs_scan(struct procs *p)
+{
+	procs_scan_users(p, &(struct procs){0});
+}
+
+void procs_kernel_threads(struct procs *out)
+{
+	size_t keep = 0;
+
+	procs_scan(out);
+	for (size_t i = 0; i < out->n; i++)
+		if (out->v[i].ppid == KTHREADD || out->v[i].pid == KTHREADD)
+			out->v[keep++] = out->v[i];
+	/* In a container number 2 is any process, which has memory. */
+	if (keep > 0 && out->v[0].rss_pages > 0)
+		keep = 0;
+	out->n = keep;
+}
+
 void procs_free(struct procs *p)
 {
 	free(p->v);
 	*p = (struct procs){0};
-}
-
-static struct procs_one *find(const struct procs *p, pid_t pid)
-{
-	const struct procs_one key = {.pid = pid};
-
-	return p->n ? bsearch(&key, p->v, p->n, sizeof *p->v, by_pid) : NULL;
 }
 
 void procs_mark_tree(struct procs *p, pid_t root, pid_t skip)

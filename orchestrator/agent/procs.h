@@ -31,6 +31,11 @@ struct procs {
 
 int procs_read(pid_t pid, struct procs_one *out); /* -1: gone */
 void procs_scan(struct procs *p);                 /* replace by all processes that there are now */
+/* The same without those that `kernel` lists: big nodes have thousands of kernel threads, and they
+ * are most of the cost of a scan. */
+void procs_scan_users(struct procs *p, const struct procs *kernel);
+void procs_kernel_threads(
+	struct procs *out); /* replace by the kernel's threads that there are now */
 void procs_free(struct procs *p);
 
 /* Mark as ours: all descendants of root (not root itself), except `skip` (0: none) and what

@@ -18,6 +18,7 @@ enum {
 	SAMPLES_MAX = 64 << 20, /* 30 hours at 500 ms with 10 devices */
 	SOURCE_MAX = 1 << 20,   /* /proc/stat with 1,000 CPUs is 200 KiB */
 	DEVICES_MAX = 256,
+	KERNEL_ROUNDS = 64,
 };
 
 /* A process of the tree as it was last seen: what it had used goes into the sums when it ends. */
@@ -32,7 +33,8 @@ struct sampler {
 	int fd;
 	int64_t written, page_kib;
 	struct buf round, text;
-	struct procs procs, before;
+	struct procs procs, before, kernel;
+	int64_t rounds;
 	char *marker; /* that `before` was asked for; NULL: none */
 	struct member *v;
 	size_t n, cap;
@@ -79,6 +81,7 @@ void sampler_close(struct sampler *s)
 	buf_free(&s->text);
 	procs_free(&s->procs);
 	procs_free(&s->before);
+	procs_free(&s->kernel);
 	free(s->marker);
 	free(s->v);
 	free(s);
@@ -278,7 +281,10 @@ static void find_tree(struct sampler *s, pid_t agent, pid_t skip, const char *ma
 		free(s->marker);
 		s->marker = xstrdup(marker);
 	}
-	procs_scan(&s->procs);
+	/* Their numbers may be used again, though only after all others were: so not for ever. */
+	if (s->rounds++ % KERNEL_ROUNDS == 0)
+		procs_kernel_threads(&s->kernel);
+	procs_scan_users(&s->procs, &s->kernel);
 	if (marker)
 		procs_mark_env_again(&s->procs, &s->before, marker);
 	procs_mark_tree(&s->procs, agent, skip);
