@@ -218,10 +218,11 @@ struct recipe {
 	double alpha;      /* of the whole campaign, (0, 0.5], default 0.05 (strict 0.01) */
 	double min_effect; /* smallest useful relative gain, default 0.01 */
 	int rounds;        /* most passes from hypothesis to verdict = most confirm stages */
-	int aa_blocks, final_blocks, soak_trials; /* 0: by mode */
-	int repeats;                              /* runs of an arm in a block, default 1 */
-	int warmup_trials;                        /* per allocation, default 1 */
-	uint64_t seed;                            /* 0: derived from the campaign's uuid */
+	int aa_blocks, final_blocks; /* 0: by mode */
+	int soak_trials;             /* 0: none */
+	int repeats;                 /* runs of an arm in a block, default 1 */
+	int warmup_trials;           /* per allocation, default 1 */
+	uint64_t seed;               /* 0: derived from the campaign's uuid */
 	char *scheduler; /* "local", "slurm", "fake"; NULL: from the command line or local */
 	char *hash;      /* of all sources */
 };

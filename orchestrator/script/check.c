@@ -121,7 +121,7 @@ static int check_target(const struct reader *r, const struct recipe *recipe, str
 
 static int check_objective(const struct reader *r, const struct recipe *recipe, struct err *e)
 {
-	bool table = json_type(fieldpath_get(r->layers[0].value, "objective")) == JSON_OBJECT;
+	bool table = fieldpath_get(r->layers[0].value, "objective.metric");
 	const char *path = table ? "objective.metric" : "objective";
 	int rc = check_source(r, recipe, recipe->objective, path, e);
 
@@ -268,13 +268,21 @@ static int check_targets(const struct recipe *recipe, struct err *e)
 
 static void settle_defaults(struct recipe *r)
 {
-	static const int rounds[] = {
-		[MODE_QUICK] = 1, [MODE_STANDARD] = 3, [MODE_LONG] = 5, [MODE_STRICT] = 3};
+	static const struct {
+		int rounds, soak;
+	} by_mode[] = {
+		[MODE_QUICK] = {1, 3},
+		[MODE_STANDARD] = {3, 6},
+		[MODE_LONG] = {5, 10},
+		[MODE_STRICT] = {3, 10},
+	};
 
 	if (isnan(r->alpha))
 		r->alpha = r->mode == MODE_STRICT ? 0.01 : 0.05;
 	if (!r->rounds)
-		r->rounds = rounds[r->mode];
+		r->rounds = by_mode[r->mode].rounds;
+	if (r->soak_trials < 0)
+		r->soak_trials = by_mode[r->mode].soak;
 	if (!r->workload.name)
 		r->workload.name = xstrdup(r->name);
 	r->workload.whole_run = !r->workload.steps;

@@ -163,7 +163,7 @@ static int normalise(const struct reading *rd, const struct json *v, const char 
 	struct json *t;
 
 	if (!name && json_type(v) != JSON_STRING &&
-	    !(table && json_type(json_get(v, "name")) == JSON_STRING))
+	    !(table && json_text(json_get(v, "name"), NULL)))
 		return reader_expected(
 			rd->r, v, path,
 			"the name of a knob, or a table with one: { name = \"x\", ... }", e);

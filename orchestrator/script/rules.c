@@ -8,6 +8,7 @@
 #include "orchestrator/script/luajson.h"
 #include "orchestrator/script/reader.h"
 #include "orchestrator/script/sandbox.h"
+#include "orchestrator/script/schema.h"
 #include "orchestrator/script/script.h"
 #include "orchestrator/script/source.h"
 
@@ -112,7 +113,7 @@ static const struct field expectation_fields[] = {
 	 .doc = "one sentence with the evidence"},
 	{.name = NULL},
 };
-static const struct schema schema_expectation = {"expectation", expectation_fields};
+const struct schema schema_expectation = {"expectation", expectation_fields};
 
 void expectation_done(struct expectation *x)
 {
@@ -208,7 +209,7 @@ static const struct field finding_fields[] = {
 	 .doc = "one sentence with the figures"},
 	{.name = NULL},
 };
-static const struct schema schema_finding = {"finding", finding_fields};
+const struct schema schema_finding = {"finding", finding_fields};
 
 struct rule {
 	char *name, *when;
@@ -227,7 +228,7 @@ static const struct field rule_fields[] = {
 	 .doc = "signals -> finding, or nil"},
 	{.name = NULL},
 };
-static const struct schema schema_rule = {"rule", rule_fields};
+const struct schema schema_rule = {"rule", rule_fields};
 
 static int read_rules(const struct script_source *src, const struct json *list, struct rule *rules,
 		      size_t *n, struct err *e)

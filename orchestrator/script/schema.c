@@ -493,22 +493,22 @@ static const struct field blocks_fields[] = {
 	 .min = 2,
 	 .max = 1000,
 	 .offset = AT(aa_blocks),
-	 .dflt = "by mode",
+	 .dflt = "quick 4, standard 6, long 8, strict 8",
 	 .doc = "blocks of the baseline against itself"},
 	{.name = "final",
 	 .type = FIELD_INT,
 	 .min = 2,
 	 .max = 1000,
 	 .offset = AT(final_blocks),
-	 .dflt = "by mode",
+	 .dflt = "quick 4, standard 8, long 12, strict 12",
 	 .doc = "blocks of the last measurement of the fix"},
 	{.name = "soak",
 	 .type = FIELD_INT,
-	 .min = 1,
+	 .min = 0,
 	 .max = 100000,
 	 .offset = AT(soak_trials),
-	 .dflt = "by mode",
-	 .doc = "trials of the fix in a row that look for drift"},
+	 .dflt = "quick 3, standard 6, long 10, strict 10",
+	 .doc = "trials of the fix in a row that look for drift; 0: none"},
 	END,
 };
 static const struct schema schema_blocks = {"blocks", blocks_fields};
@@ -657,6 +657,7 @@ struct recipe *schema_defaults(void)
 	r->min_effect = 0.01;
 	r->repeats = 1;
 	r->warmup_trials = 1;
+	r->soak_trials = -1; /* not said */
 	r->workload.source = SOURCE_PROBE;
 	r->workload.probe = xstrdup("train_log");
 	r->workload.trial_limit_s = DEFAULT_TRIAL_S;
@@ -665,8 +666,23 @@ struct recipe *schema_defaults(void)
 }
 
 const struct schema *const schema_all[] = {
-	&schema_campaign, &schema_workload,  &schema_window,    &schema_metrics,
-	&schema_limits,   &schema_resources, &schema_objective, &schema_guard,
-	&schema_knob,     &schema_proof,     &schema_requires,  &schema_budget,
-	&schema_blocks,   &schema_site,      &schema_caps,      NULL,
+	&schema_campaign,
+	&schema_workload,
+	&schema_window,
+	&schema_metrics,
+	&schema_limits,
+	&schema_resources,
+	&schema_objective,
+	&schema_guard,
+	&schema_knob,
+	&schema_proof,
+	&schema_requires,
+	&schema_budget,
+	&schema_blocks,
+	&schema_site,
+	&schema_caps,
+	&schema_rule,
+	&schema_finding,
+	&schema_expectation,
+	NULL,
 };

@@ -13,9 +13,10 @@ extern const struct schema schema_workload; /* into struct workload */
 extern const struct schema schema_knob;     /* into struct knob_draft (knob.h) */
 extern const struct schema schema_proof, schema_requires; /* of a knob */
 extern const struct schema schema_site;                   /* into struct site (site.h) */
-extern const struct schema schema_caps;                   /* of a site */
-extern const struct schema
-	*const schema_all[]; /* every schema, in the order of the reference; NULL at the end */
+extern const struct schema schema_rule, schema_finding, schema_expectation; /* in rules.c */
+extern const struct schema schema_caps;                                     /* of a site */
+/* Every schema, in the order of the reference; NULL at the end. */
+extern const struct schema *const schema_all[];
 
 /* A recipe with the defaults that do not depend on other fields. */
 struct recipe *schema_defaults(void);

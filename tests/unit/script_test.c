@@ -316,10 +316,10 @@ static void test_defaults_by_mode(void **state)
 {
 	static const struct {
 		const char *mode;
-		int rounds;
+		int rounds, soak;
 		double alpha;
 	} cases[] = {
-		{"quick", 1, 0.05}, {"standard", 3, 0.05}, {"long", 5, 0.05}, {"strict", 3, 0.01}};
+		{"quick", 1, 3, 0.05}, {"standard", 3, 6, 0.05}, {"long", 5, 10, 0.05}, {"strict", 3, 10, 0.01}};
 	_cleanup_scratch_ char *dir = scratch_new();
 
 	(void)state;
@@ -336,6 +336,7 @@ static void test_defaults_by_mode(void **state)
 		assert_true(isnan(l.recipe->target));
 		assert_true(l.recipe->workload.whole_run);
 		assert_string_equal(l.recipe->objective_stat, "value");
+		assert_int_equal(l.recipe->soak_trials, cases[i].soak);
 	}
 }
 
