@@ -29,6 +29,8 @@ struct db {
 	bool memory;
 	struct db_cache *cache;
 	int64_t commits, statements;
+	db_guard_f guard;
+	void *guard_ctx;
 };
 
 /* -- errors ---------------------------------------------------------------------------------- */
@@ -211,12 +213,28 @@ bool db_in_transaction(const struct db *db)
 	return !sqlite3_get_autocommit(db->h);
 }
 
+void db_guard(struct db *db, db_guard_f guard, void *ctx)
+{
+	db->guard = guard;
+	db->guard_ctx = ctx;
+}
+
+int db_ask_guard(struct db *db, struct err *e)
+{
+	return db->guard && !db_in_transaction(db) ? db->guard(db->guard_ctx, e) : 0;
+}
+
 int db_begin(struct db *db, const char *what, struct err *e)
 {
+	int rc;
+
 	if (db_in_transaction(db))
 		return err_set(e, ERR_STATE, "%s: %s: a transaction is open already", db->path,
 			       what);
-	return exec(db, "BEGIN IMMEDIATE", what, e);
+	rc = exec(db, "BEGIN IMMEDIATE", what, e);
+	if (rc == 0 && db->guard && (rc = db->guard(db->guard_ctx, e)) < 0)
+		db_rollback(db);
+	return rc;
 }
 
 int db_commit(struct db *db, struct err *e)

@@ -38,6 +38,12 @@ int db_begin(struct db *db, const char *what, struct err *e);
 int db_commit(struct db *db, struct err *e);
 void db_rollback(struct db *db); /* harmless when none is open */
 
+/* From now on whatever this connection writes is preceded by guard(), inside the transaction that
+ * writes; when it refuses nothing is written and its error is the caller's. So an owner that was
+ * paused and lost its lease cannot write any more, wherever it went on. NULL: no guard. */
+typedef int (*db_guard_f)(void *ctx, struct err *e);
+void db_guard(struct db *db, db_guard_f guard, void *ctx);
+
 /* Count of commits and of statements since the open, for the bench. */
 void db_counters(const struct db *db, int64_t *commits, int64_t *statements);
 

@@ -89,6 +89,8 @@ struct sqlite3 *db_handle(struct db *db);
 /* Set *e from SQLite's last fault on the connection: "<path>: <what>: <text>", with what to do. */
 int db_fault(struct db *db, const char *what, int sqlite_rc, struct err *e);
 void db_count_statement(struct db *db);
+/* Ask the guard, if there is one and no transaction is open (that asked it when it began). */
+int db_ask_guard(struct db *db, struct err *e);
 
 /* SQL of each query file, NULL-terminated, for the test of the plans. */
 extern const char *const query_sql_campaign[],

@@ -92,8 +92,11 @@ bool stmt_row(struct stmt *s)
 
 	if (s->rc < 0)
 		return false;
-	if (!s->stepped)
+	if (!s->stepped) {
 		db_count_statement(s->db);
+		if (!sqlite3_stmt_readonly(s->h) && (s->rc = db_ask_guard(s->db, s->e)) < 0)
+			return false;
+	}
 	s->stepped = true;
 	s->col = -1;
 	rc = sqlite3_step(s->h);

@@ -70,6 +70,10 @@ struct lease {
  * pid and heartbeat when held. [tx] */
 int query_lease_take(struct db *db, int64_t campaign, struct lease *mine, int64_t lapse_us,
 		     bool force, struct err *e);
+/* Take it from `dead`, a holder that the caller judged dead. ERR_TEMP when somebody else holds it
+ * by now: of two that judge at once only one gets it. [tx] */
+int query_lease_seize(struct db *db, int64_t campaign, struct lease *mine, const struct lease *dead,
+		      struct err *e);
 int query_lease_get(struct db *db, int64_t campaign, struct lease *out, bool *held, struct err *e);
 /* ERR_STATE when someone else has taken over (fenced). */
 int query_lease_beat(struct db *db, int64_t campaign, const struct lease *mine, struct err *e);

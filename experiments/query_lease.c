@@ -80,7 +80,21 @@ static int owned_by(struct db *db, int64_t campaign, const struct lease *l, enum
 		       db_path(db), (long long)campaign, words, (long long)l->pid, l->host, at);
 }
 
-static int take(struct db *db, int64_t campaign, struct lease *mine, int64_t lapse_us, bool force,
+/* What lets a lease be taken that somebody holds. */
+struct claim {
+	int64_t lapse_us;
+	bool force;
+	const struct lease *dead; /* NULL: nobody was judged */
+};
+
+static bool may_take(const struct lease *now, const struct lease *mine, const struct claim *claim)
+{
+	if (claim->dead)
+		return now->fence == claim->dead->fence && same_owner(now, claim->dead);
+	return claim->force || mine->heartbeat_us - now->heartbeat_us > claim->lapse_us;
+}
+
+static int take(struct db *db, int64_t campaign, struct lease *mine, const struct claim *claim,
 		struct err *e)
 {
 	struct lease now;
@@ -92,25 +106,41 @@ static int take(struct db *db, int64_t campaign, struct lease *mine, int64_t lap
 	if (held && same_owner(&now, mine)) {
 		mine->fence = now.fence;
 	} else {
-		if (held && !force && mine->heartbeat_us - now.heartbeat_us <= lapse_us)
+		if (held && !may_take(&now, mine, claim))
 			return owned_by(db, campaign, &now, ERR_TEMP, "is being run by", e);
 		mine->fence = now.fence + 1;
 	}
 	return write_lease(db, campaign, mine, exists, e);
 }
 
-int query_lease_take(struct db *db, int64_t campaign, struct lease *mine, int64_t lapse_us,
-		     bool force, struct err *e)
+static int take_in_transaction(struct db *db, int64_t campaign, struct lease *mine,
+			       const struct claim *claim, struct err *e)
 {
 	struct lease l = *mine;
 	int rc = db_begin(db, "take the lease", e);
 
 	if (rc < 0)
 		return rc;
-	rc = db_leave(db, true, take(db, campaign, &l, lapse_us, force, e), e);
+	rc = db_leave(db, true, take(db, campaign, &l, claim, e), e);
 	if (rc == 0)
 		*mine = l;
 	return rc;
+}
+
+int query_lease_take(struct db *db, int64_t campaign, struct lease *mine, int64_t lapse_us,
+		     bool force, struct err *e)
+{
+	const struct claim claim = {.lapse_us = lapse_us, .force = force};
+
+	return take_in_transaction(db, campaign, mine, &claim, e);
+}
+
+int query_lease_seize(struct db *db, int64_t campaign, struct lease *mine, const struct lease *dead,
+		      struct err *e)
+{
+	const struct claim claim = {.dead = dead};
+
+	return take_in_transaction(db, campaign, mine, &claim, e);
 }
 
 int query_lease_get(struct db *db, int64_t campaign, struct lease *out, bool *held, struct err *e)

@@ -243,6 +243,8 @@ static int submit(struct campaign *c, const struct block_row *b, struct err *e)
 	};
 	int rc;
 
+	if ((rc = campaign_owned(c, e)) < 0)
+		return rc;
 	job_env(c, &env);
 	job.env = strv_end(&env);
 	rc = c->sched->submit(c->run, &job, id, e);

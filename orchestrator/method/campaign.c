@@ -160,19 +160,48 @@ static int load_env(struct campaign *c, struct err *e)
 	return rc;
 }
 
+enum holder { HOLDER_ELSEWHERE, HOLDER_ALIVE, HOLDER_DEAD };
+
 /* A holder on this host that is dead, or of another boot, holds nothing. */
-static bool holder_is_dead(const struct lease *held, const struct lease *mine)
+static enum holder judge_holder(const struct lease *held, const struct lease *mine)
 {
 	struct proc_id id = {(pid_t)held->pid, held->start_ticks};
 
 	if (!str_eq(held->host, mine->host))
-		return false;
-	return !str_eq(held->boot_id, mine->boot_id) || !proc_alive(&id);
+		return HOLDER_ELSEWHERE;
+	if (!str_eq(held->boot_id, mine->boot_id) || !proc_alive(&id))
+		return HOLDER_DEAD;
+	return HOLDER_ALIVE;
+}
+
+/* Heartbeats are for holders that cannot be looked at. One that lives here is not taken for lapsed
+ * because a clock jumped or because it was stopped: --take-over says so, or nobody. */
+static int take_from(struct campaign *c, const struct lease *held, bool force, struct err *e)
+{
+	switch (force ? HOLDER_ELSEWHERE : judge_holder(held, &c->lease)) {
+	case HOLDER_DEAD:
+		return query_lease_seize(c->ws->db, c->row.id, &c->lease, held, e);
+	case HOLDER_ALIVE:
+		return query_lease_take(c->ws->db, c->row.id, &c->lease, INT64_MAX, false, e);
+	case HOLDER_ELSEWHERE:
+		break;
+	}
+	return query_lease_take(c->ws->db, c->row.id, &c->lease, LAPSE_US, force, e);
+}
+
+static int guard(void *ctx, struct err *e)
+{
+	return campaign_owned(ctx, e);
+}
+
+int campaign_owned(struct campaign *c, struct err *e)
+{
+	return query_lease_check(c->ws->db, c->row.id, &c->lease, e);
 }
 
 static int take_lease(struct campaign *c, bool force, struct err *e)
 {
-	struct lease held;
+	struct lease held = {0};
 	bool is_held = false;
 	int rc;
 
@@ -184,10 +213,12 @@ static int take_lease(struct campaign *c, bool force, struct err *e)
 	c->lease.heartbeat_us = clock_utc_us(c->ws->clock);
 	if ((rc = query_lease_get(c->ws->db, c->row.id, &held, &is_held, e)) < 0)
 		return rc;
-	force = force || (is_held && holder_is_dead(&held, &c->lease));
-	rc = query_lease_take(c->ws->db, c->row.id, &c->lease, LAPSE_US, force, e);
+	rc = is_held ? take_from(c, &held, force, e)
+		     : query_lease_take(c->ws->db, c->row.id, &c->lease, LAPSE_US, force, e);
 	c->leased = rc == 0;
-	c->beat_us = c->lease.heartbeat_us;
+	c->beat_us = clock_mono_us(c->ws->clock);
+	if (rc == 0)
+		db_guard(c->ws->db, guard, c);
 	return rc;
 }
 
@@ -242,8 +273,10 @@ void campaign_close(struct campaign *c)
 {
 	if (!c)
 		return;
-	if (c->leased)
+	if (c->leased) {
+		db_guard(c->ws->db, NULL, NULL);
 		(void)query_lease_drop(c->ws->db, c->row.id, &c->lease, NULL);
+	}
 	if (c->sched && c->run)
 		c->sched->close(c->run);
 	facts_done(&c->facts);
@@ -415,11 +448,12 @@ static int act(struct campaign *c, const struct action *a, enum campaign_step *o
 
 static int beat(struct campaign *c, struct err *e)
 {
-	int64_t now = clock_utc_us(c->ws->clock);
+	int64_t now = clock_mono_us(c->ws->clock);
 
 	if (now - c->beat_us < BEAT_US)
 		return 0;
-	c->beat_us = c->lease.heartbeat_us = now;
+	c->beat_us = now;
+	c->lease.heartbeat_us = clock_utc_us(c->ws->clock);
 	return query_lease_beat(c->ws->db, c->row.id, &c->lease, e);
 }
 
@@ -453,7 +487,9 @@ int campaign_wait(struct campaign *c, int64_t timeout_us, int fd, struct err *e)
 
 int campaign_cancel(struct campaign *c, const char *why, struct err *e)
 {
-	int rc = block_cancel_all(c, e);
+	int rc = campaign_owned(c, e);
 
+	if (rc == 0)
+		rc = block_cancel_all(c, e);
 	return rc < 0 ? rc : stop(c, why, e);
 }

@@ -60,7 +60,7 @@ struct campaign {
 	bool leased;
 	struct kvs env; /* captured at the first run */
 	struct facts facts;
-	int64_t beat_us; /* last heartbeat */
+	int64_t beat_us; /* last heartbeat, monotonic */
 	size_t wanted;   /* valid blocks that the open stage wanted when it was last asked */
 	progress_f tell;
 	void *tell_ctx;
@@ -174,8 +174,8 @@ struct attempt_files {
 	char *reason;  /* why not; NULL */
 };
 /* dir is absolute; `plan` is the block with this attempt as its newest: what was planned decides
- * what counts. -ERR_NOT_FOUND when there is no done.json. A broken file, a trial too few or one that
- * was never planned is no error: complete is false. */
+ * what counts. -ERR_NOT_FOUND when there is no done.json. A broken file, a trial too few or one
+ * that was never planned is no error: complete is false. */
 int ingest_attempt(const struct recipe *r, const struct stage_row *s,
 		   const struct hypothesis_row *hyps, size_t n_hyps, const struct block_row *plan,
 		   const char *dir, struct attempt_files *out, struct err *e);
@@ -208,6 +208,12 @@ int pairs_guards(struct campaign *c, const struct stage_row *s, size_t arm,
  * *reason NULL: yes. Else a sentence (heap). `measured`: blocks with both arms. */
 int evidence_check(struct campaign *c, const struct stage_row *s, size_t arm, char **reason,
 		   struct err *e);
+
+/* -- campaign.c ------------------------------------------------------------------------------ */
+
+/* Is the campaign still ours? Asked before anything that reaches beyond the database; what is
+ * written there asks by itself. ERR_STATE naming the new owner. */
+int campaign_owned(struct campaign *c, struct err *e);
 
 /* -- telling ------------------------------------------------------------------------------------
  */

@@ -94,6 +94,72 @@ static void held_lease_is_refused_with_its_owner(void **state)
 			 -ERR_TEMP);
 }
 
+/* Two processes find the same dead holder: the second one finds the first. */
+static void dead_holder_is_replaced_once(void **state)
+{
+	_cleanup_pair_ struct pair p = pair_new();
+	struct lease dead = owner("n1", 10, 5000), mine = owner("n1", 11, 5001),
+		     yours = owner("n1", 12, 5001), got;
+	bool held = false;
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(query_lease_take(p.a.db, p.a.campaign, &dead, LAPSE_US, false, &e));
+	assert_ok(query_lease_seize(p.a.db, p.a.campaign, &mine, &dead, &e));
+	assert_int_equal(mine.fence, 2);
+	assert_int_equal(query_lease_seize(p.b, p.a.campaign, &yours, &dead, &e), -ERR_TEMP);
+	assert_contains(e.text, "is being run by pid 11");
+	assert_ok(query_lease_get(p.b, p.a.campaign, &got, &held, &e));
+	assert_true(held && got.pid == 11);
+	/* a holder that let go in between leaves a free lease */
+	assert_ok(query_lease_drop(p.a.db, p.a.campaign, &mine, &e));
+	assert_ok(query_lease_seize(p.b, p.a.campaign, &yours, &mine, &e));
+}
+
+struct fenced {
+	struct db *db;
+	int64_t campaign;
+	const struct lease *mine;
+};
+
+static int still_mine(void *ctx, struct err *e)
+{
+	const struct fenced *f = ctx;
+
+	return query_lease_check(f->db, f->campaign, f->mine, e);
+}
+
+static int64_t events(struct db *db)
+{
+	return store_count(db, "SELECT count(*) FROM event");
+}
+
+/* Whoever lost the lease writes nothing more, with a transaction of his own or without. */
+static void fenced_owner_writes_nothing(void **state)
+{
+	_cleanup_pair_ struct pair p = pair_new();
+	struct lease mine = owner("n1", 10, 5000), yours = owner("n2", 10, 5001);
+	struct fenced f = {.db = p.a.db, .campaign = p.a.campaign, .mine = &mine};
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(query_lease_take(p.a.db, p.a.campaign, &mine, LAPSE_US, false, &e));
+	db_guard(p.a.db, still_mine, &f);
+	assert_ok(query_event_add(p.a.db, p.a.campaign, 1, "note", "mine", &e));
+	assert_ok(db_begin(p.a.db, "two", &e));
+	assert_ok(query_event_add(p.a.db, p.a.campaign, 1, "note", "mine", &e));
+	assert_ok(db_commit(p.a.db, &e));
+	assert_int_equal(events(p.a.db), 2);
+	assert_ok(query_lease_take(p.b, p.a.campaign, &yours, LAPSE_US, true, &e));
+	assert_int_equal(query_event_add(p.a.db, p.a.campaign, 1, "note", "late", &e), -ERR_STATE);
+	assert_contains(e.text, "was taken over by pid 10 on host n2");
+	assert_int_equal(db_begin(p.a.db, "two", &e), -ERR_STATE);
+	assert_false(db_in_transaction(p.a.db));
+	assert_int_equal(events(p.b), 2);
+	db_guard(p.a.db, NULL, NULL);
+	assert_ok(query_event_add(p.a.db, p.a.campaign, 1, "note", "free", &e));
+}
+
 static void own_lease_is_renewed(void **state)
 {
 	_cleanup_pair_ struct pair p = pair_new();
@@ -204,6 +270,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(free_lease_is_taken),
 		cmocka_unit_test(held_lease_is_refused_with_its_owner),
+		cmocka_unit_test(dead_holder_is_replaced_once),
+		cmocka_unit_test(fenced_owner_writes_nothing),
 		cmocka_unit_test(own_lease_is_renewed),
 		cmocka_unit_test(lapsed_lease_is_taken_over),
 		cmocka_unit_test(force_takes_a_fresh_one),
