@@ -259,7 +259,7 @@ workloads: $(PROG_BIN) ## the small programs that campaigns tune: build/workload
 		ln -sfn ../$(MODE)/$${p#$(B)/} $(BUILD)/workloads/$${p##*/}; done
 demo: ## dependencies, build, and a real tuning campaign on this machine
 	@sh tests/lint/deps.sh install build demo
-	@$(MAKE) programs workloads
+	@$(MAKE) programs $(if $(DEMO_CAMPAIGN),workloads)
 	@sh tests/demo.sh
 deps: ## install what build, tests and lint need
 	@sh tests/lint/deps.sh install build test slurm lint

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- The demo without Python, in half a minute. Make the data and put the program into PATH:
+-- The demo without Python, in half a minute. Build the program, make the data, put the program into PATH:
+--	make workloads
 --	build/workloads/mini --make-data build/mini.data
 --	PATH=$PWD/build/workloads:$PATH fettle run recipes/campaigns/mini.lua
 return {

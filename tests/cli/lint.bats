@@ -182,8 +182,18 @@ put() {
 	[ "$status" -eq 2 ]
 	[[ $output == *'missing: no-such-tool (Debian package: deb-tool; RHEL package: rhel-tool)'* ]]
 	[[ $output == *'missing: no/such.h (Debian package: deb-dev; RHEL package: rhel-devel)'* ]]
-	[[ $output == *'apt-get install deb-dev deb-tool'* ]]
+	[[ $output == *'apt-get install --no-install-recommends deb-dev deb-tool'* ]]
 	[[ $output != *'not-asked-for'* ]]
+}
+
+@test "deps: without a compiler its libraries are missing too: one list has all" {
+	put deps.txt <<-'T'
+		lib libc.so    | deb-so | rhel-so | build
+		static libc.a  | deb-a  | rhel-a  | build
+	T
+	CC=no-such-compiler DEPS_TABLE=deps.txt run sh "$lint/deps.sh" check build
+	[ "$status" -eq 2 ]
+	[[ $output == *'apt-get install --no-install-recommends deb-a deb-so'* ]]
 }
 
 @test "deps: everything there is silence" {

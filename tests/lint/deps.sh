@@ -39,12 +39,17 @@ compiles() {
 	} | $CC $flags -E -x c -o /dev/null - 2>/dev/null
 }
 
+# Without a compiler nothing is found: it is missing too, and the list must be whole at once.
+linkable() {
+	where=$($CC -print-file-name="$1" 2>/dev/null) && [ "$where" != "$1" ]
+}
+
 have() { # kind name
 	case $1 in
 	prog) command -v "$2" ;;
 	header) compiles "$2" ;;
-	static) [ "${AGENT_STATIC:-1}" = 0 ] || [ "$($CC -print-file-name="$2" 2>/dev/null)" != "$2" ] ;;
-	lib) [ "$($CC -print-file-name="$2" 2>/dev/null)" != "$2" ] ;;
+	static) [ "${AGENT_STATIC:-1}" = 0 ] || linkable "$2" ;;
+	lib) linkable "$2" ;;
 	file) [ -e "$2" ] ;;
 	py) /usr/bin/python3 -c 'import importlib.util as u, sys; sys.exit(u.find_spec(sys.argv[1]) is None)' "$2" ;;
 	rt) ls "$(clang-14 -print-resource-dir 2>/dev/null)"/lib/*/"$2"* ;;
@@ -77,7 +82,7 @@ packages=${packages% }
 
 if [ "$verb" = check ]; then
 	say "$list"
-	echo "Ask for: apt-get install $packages" >&2
+	echo "Ask for: apt-get install --no-install-recommends $packages" >&2
 	exit 2
 fi
 
@@ -94,7 +99,7 @@ else
 	echo "Not root, and no sudo. Ask an administrator for: apt-get install --no-install-recommends $packages" >&2
 	exit 2
 fi
-echo "installing: $packages"
+echo "installing (minutes, on a bare machine): $packages"
 # shellcheck disable=SC2086 # both are lists of words
 {
 	$as_root apt-get update -q >/dev/null
