@@ -34,6 +34,7 @@ static struct trialenv make(const struct block *b, const struct kvs *secrets)
 
 static void layers_lie_over_each_other(void **state)
 {
+	int64_t port = 0;
 	_cleanup_(block_freep) struct block *b = block_of(
 		"\"PATH\":\"/p\",\"A\":\"base\",\"B\":\"base\",\"TMPDIR\":\"/mine\"",
 		"\"env\":{\"A\":\"arm\",\"C\":\"arm\"},\"unset\":[\"B\",\"WANDB_MODE\"]", "");
@@ -55,7 +56,8 @@ static void layers_lie_over_each_other(void **state)
 	assert_string_equal(kvs_get(&env.vars, "FETTLE_BLOCK"), "17");
 	assert_string_equal(kvs_get(&env.vars, "FETTLE_TRIAL"), "t:1:3");
 	assert_string_equal(kvs_get(&env.vars, "MASTER_ADDR"), "127.0.0.1");
-	assert_true(atol(kvs_get(&env.vars, "MASTER_PORT")) > 0);
+	assert_true(str_to_i64(kvs_get(&env.vars, "MASTER_PORT"), &port));
+	assert_in_range(port, 1, 65535);
 	assert_false(kvs_has(&env.added, "TMPDIR"));
 	assert_true(kvs_has(&env.added, "MASTER_PORT"));
 	assert_int_equal(env.envp.n, env.vars.n);

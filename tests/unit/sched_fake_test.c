@@ -115,17 +115,16 @@ static struct json *record(struct world *w, int i, const char *name)
 static double throughput(struct world *w, int i, int slot)
 {
 	_cleanup_free_ char *path = xasprintf("%s/%d.1/t%02d/metrics.jsonl", w->root, i, slot);
+	_cleanup_(json_freep) struct json *j = NULL;
 	struct buf b = {0};
-	const char *at, *p;
-	double v;
+	const char *last;
 
 	assert_int_equal(fs_read(path, 1 << 20, &b, NULL), 0);
-	at = strstr(b.data, "\"throughput_samples_per_s\":");
-	for (p = at; p; p = strstr(p + 1, "\"throughput_samples_per_s\":"))
-		at = p;
-	v = strtod(at + strlen("\"throughput_samples_per_s\":"), NULL);
+	b.data[b.len - 1] = '\0';
+	last = strrchr(b.data, '\n') + 1;
+	assert_int_equal(json_parse("metrics", last, strlen(last), &j, NULL), 0);
 	buf_free(&b);
-	return v;
+	return json_number(json_get(j, "throughput_samples_per_s"), NAN);
 }
 
 static void effects_and_noise_are_as_declared(void **state)

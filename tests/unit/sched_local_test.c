@@ -12,6 +12,7 @@
 #include "orchestrator/base/clock.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/proc.h"
+#include "orchestrator/base/str.h"
 #include "orchestrator/sched/sched.h"
 
 enum { PATIENCE_US = 40000000, TURN_US = 200000 };
@@ -126,6 +127,14 @@ static void await_file(const char *path)
 	assert_true(fs_exists(path));
 }
 
+static pid_t pid_of(const char *digits)
+{
+	_cleanup_free_ char *number = xstrndup(digits, strspn(digits, "0123456789"));
+	int64_t pid = 0;
+
+	return str_to_i64(number, &pid) ? (pid_t)pid : 0;
+}
+
 /* Processes whose environment holds this test's token: of the trial, wherever they went. */
 static int count_trial_processes(void)
 {
@@ -134,9 +143,8 @@ static int count_trial_processes(void)
 	int n = 0;
 
 	while ((de = readdir(d))) {
-		_cleanup_free_ char *mark = atol(de->d_name) > 0 ? proc_env((pid_t)atol(de->d_name),
-									    "FETTLE_TRIAL")
-								 : NULL;
+		pid_t pid = pid_of(de->d_name);
+		_cleanup_free_ char *mark = pid > 0 ? proc_env(pid, "FETTLE_TRIAL") : NULL;
 
 		n += mark && strncmp(mark, TOKEN, strlen(TOKEN)) == 0;
 	}
@@ -316,7 +324,7 @@ static void an_agent_that_was_killed_has_failed_and_leaves_nothing(void **state)
 	await_file(out);
 	while (fs_size(out) <= 0)
 		usleep(5000);
-	assert_int_equal(kill((pid_t)atol(id), SIGKILL), 0);
+	assert_int_equal(kill(pid_of(id), SIGKILL), 0);
 	st = await_end(&w, id);
 	assert_int_equal(st.end, END_FAILED);
 	assert_int_equal(st.exit_status, 128 + SIGKILL);
