@@ -15,6 +15,7 @@
 #include "orchestrator/base/paths.h"
 #include "orchestrator/cmd/progress.h"
 #include "orchestrator/report/report.h"
+#include "probes/probe.h"
 
 enum {
 	WAIT_US = 500000, /* longest sleep between two looks at the jobs: a second is soon enough,
@@ -109,6 +110,12 @@ void drive_path_init(struct drive_path *p)
 	p->dirs[n] = paths_recipes();
 	p->path.dirs = (const char *const *)p->dirs;
 	p->path.site = getenv("FETTLE_SITE");
+	for (n = 0; probe_table[n]; n++)
+		;
+	p->probes = xcalloc(n + 1, sizeof *p->probes);
+	for (n = 0; probe_table[n]; n++)
+		p->probes[n] = probe_table[n]->name;
+	p->path.probes = p->probes;
 }
 
 void drive_path_done(struct drive_path *p)
@@ -116,6 +123,7 @@ void drive_path_done(struct drive_path *p)
 	for (size_t i = 0; p->dirs && p->dirs[i]; i++)
 		free(p->dirs[i]);
 	free(p->dirs);
+	free(p->probes);
 }
 
 int drive_load(const char *file, const char *scheduler, struct recipe **r, struct script_sources *s,

@@ -34,6 +34,7 @@ extern const struct argp look_argp;
 struct drive_path {
 	struct script_path path;
 	char **dirs;
+	const char **probes; /* names, for metrics.probe */
 };
 void drive_path_init(struct drive_path *p);
 void drive_path_done(struct drive_path *p);
