@@ -48,8 +48,8 @@ done
 rc=0
 # shellcheck disable=SC2086 # lists of our own file names
 {
-	[ -z "$together" ] || prove -j"${TEST_JOBS:-2}" --exec "sh $0 --one" $together || rc=1
-	[ -z "$alone" ] || prove --exec "sh $0 --one" $alone || rc=1
+	[ -z "$together" ] || prove --timer -j"${TEST_JOBS:-2}" --exec "sh $0 --one" $together || rc=1
+	[ -z "$alone" ] || prove --timer --exec "sh $0 --one" $alone || rc=1
 }
 
 died=$(find "$TAPDIR" -name '*.died' | wc -l)

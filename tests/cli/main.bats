@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The program itself: help, version, unknown commands, exit statuses.
-# shellcheck disable=SC2016 # the backquotes of the messages are meant as they are
 
 bats_require_minimum_version 1.5.0
 

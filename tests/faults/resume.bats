@@ -99,7 +99,7 @@ nothing_left() {
 	wait $pid
 	[ "$(sqlite3 "$w/fettle.db" "SELECT count(*) FROM attempt WHERE state IN ('lost', 'void')")" -ge 1 ]
 	[ "$(sqlite3 "$w/fettle.db" "SELECT max(n) FROM (SELECT count(*) n FROM attempt WHERE state = 'valid' GROUP BY block)")" = 1 ]
-	[ "$(sqlite3 "$w/fettle.db" "SELECT state FROM campaign")" = done ]
+	[ "$(sqlite3 "$w/fettle.db" "SELECT state FROM campaign")" = "done" ]
 	nothing_left "$w"
 }
 
@@ -119,5 +119,5 @@ nothing_left() {
 	run "$FETTLE" status -w "$w"
 	[[ $output == *stopped* ]]
 	"$FETTLE" resume -q -w "$w" >"$w.out" 2>&1
-	[ "$(sqlite3 "$w/fettle.db" "SELECT state FROM campaign")" = done ]
+	[ "$(sqlite3 "$w/fettle.db" "SELECT state FROM campaign")" = "done" ]
 }
