@@ -293,9 +293,12 @@ static void test_same_plan_in_20_processes(void **state)
 		if (!pid) {
 			struct loaded l = load_file(path, NULL);
 			char *text = l.rc ? xstrdup("failed") : dump_text(l.recipe);
+			bool bad = l.rc;
 
 			fs_hash(text, strlen(text), hash);
-			_exit(l.rc || write(fds[1], hash, 32) != 32);
+			free(text);
+			loaded_done(&l);
+			_exit(bad || write(fds[1], hash, 32) != 32);
 		}
 		assert_true(pid > 0);
 		close(fds[1]);
@@ -318,8 +321,10 @@ static void test_defaults_by_mode(void **state)
 		const char *mode;
 		int rounds, soak;
 		double alpha;
-	} cases[] = {
-		{"quick", 1, 3, 0.05}, {"standard", 3, 6, 0.05}, {"long", 5, 10, 0.05}, {"strict", 3, 10, 0.01}};
+	} cases[] = {{"quick", 1, 3, 0.05},
+		     {"standard", 3, 6, 0.05},
+		     {"long", 5, 10, 0.05},
+		     {"strict", 3, 10, 0.01}};
 	_cleanup_scratch_ char *dir = scratch_new();
 
 	(void)state;
