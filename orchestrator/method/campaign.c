@@ -149,6 +149,24 @@ static int load_recipe(struct campaign *c, struct err *e)
 	return script_reload(&c->sources, &c->recipe, e);
 }
 
+/* NCCL acknowledges a variable only when it is told to talk: equally for all arms, at start-up
+ * only. */
+static void let_nccl_talk(struct campaign *c)
+{
+	static const char *const names[] = {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS"};
+	static const char *const values[] = {"INFO", "INIT,ENV"};
+	bool asked = false;
+
+	for (size_t i = 0; i < c->recipe->n_knobs; i++) {
+		const char *fact = c->recipe->knobs[i].proof.fact;
+
+		asked = asked || (fact && str_starts(fact, "nccl.env."));
+	}
+	for (size_t i = 0; asked && i < ARRAY_LEN(names); i++)
+		if (!kvs_has(&c->env, names[i]) && !kvs_has(&c->recipe->workload.env, names[i]))
+			kvs_set(&c->env, names[i], values[i]);
+}
+
 static int load_env(struct campaign *c, struct err *e)
 {
 	_cleanup_(json_freep) struct json *j = NULL;
@@ -157,6 +175,8 @@ static int load_env(struct campaign *c, struct err *e)
 
 	for (size_t i = 0; rc == 0 && i < json_len(j); i++)
 		kvs_set(&c->env, json_key(json_at(j, i)), json_text(json_at(j, i), ""));
+	if (rc == 0)
+		let_nccl_talk(c);
 	return rc;
 }
 
@@ -224,19 +244,20 @@ static int take_lease(struct campaign *c, bool force, struct err *e)
 
 static int open_scheduler(struct campaign *c, const struct campaign_options *o, struct err *e)
 {
-	struct sched_config sc = {.blocks_root = c->ws->blocks_root,
-				  .agent = o->agent,
-				  .helper = o->helper,
-				  .partition = c->recipe->resources.partition,
-				  .clock = c->ws->clock,
-				  .seed = c->row.seed,
-				  .fake_spec = o->fake_spec};
 	int rc;
+
+	c->sched_config = (struct sched_config){.blocks_root = c->ws->blocks_root,
+						.agent = o->agent,
+						.helper = o->helper,
+						.partition = c->recipe->resources.partition,
+						.clock = c->ws->clock,
+						.seed = c->row.seed,
+						.fake_spec = o->fake_spec};
 
 	c->sched = o->sched ? o->sched : sched_find(c->row.scheduler);
 	if (!c->sched)
 		return err_set(e, ERR_USAGE, "no scheduler is called %s", c->row.scheduler);
-	if ((rc = c->sched->open(&sc, &c->run, e)) < 0)
+	if ((rc = c->sched->open(&c->sched_config, &c->run, e)) < 0)
 		return rc;
 	return c->sched->capacity(c->run, &c->capacity, e);
 }

@@ -55,6 +55,7 @@ struct campaign {
 	struct script_sources sources;
 	const struct sched *sched;
 	struct sched_run *run;
+	struct sched_config sched_config; /* borrowed by run */
 	struct sched_capacity capacity;
 	struct lease lease;
 	bool leased;
