@@ -40,7 +40,11 @@ same_as_reference() {
 
 # By the trial directory in their environment: other campaigns on this machine are not ours.
 nothing_left() {
-	! pgrep -f "fettle-agent $1/blocks" && ! grep -lzs "^FETTLE_TRIAL_DIR=$1/" /proc/[0-9]*/environ
+	for _ in $(seq 100); do # an agent that lost its claim, or was cancelled, needs a moment to end
+		pgrep -f "fettle-agent $1/blocks" || grep -lzs "^FETTLE_TRIAL_DIR=$1/" /proc/[0-9]*/environ || return 0
+		sleep 0.1
+	done
+	return 1
 }
 
 @test "ten kills at different moments, each resumed" {
