@@ -213,6 +213,7 @@ static void job_env(const struct campaign *c, struct strv *env)
 	}
 }
 
+/* -ERR_TEMP: in doubt, or not now. The next collect looks for the token before it tries again. */
 static int submit(struct campaign *c, const struct block_row *b, struct err *e)
 {
 	const struct resources *r = &c->recipe->resources;
@@ -248,9 +249,8 @@ static int submit(struct campaign *c, const struct block_row *b, struct err *e)
 	job_env(c, &env);
 	job.env = strv_end(&env);
 	rc = c->sched->submit(c->run, &job, id, e);
-	if (rc == -ERR_TEMP) /* it may have been accepted: the next collect looks for the token */
-		return campaign_event(c, "submit", "%s: %s", b->token,
-				      e ? e->text : "not answered");
+	if (rc == -ERR_TEMP)
+		return rc;
 	if (rc < 0) {
 		(void)query_attempt_fail(c->ws->db, b->attempt_id, ATTEMPT_VOID,
 					 e ? e->text : "submit failed", clock_utc_us(c->ws->clock),
@@ -319,6 +319,15 @@ static struct block_row *block_by_id(struct facts *f, int64_t id)
 	return NULL;
 }
 
+/* Said once: the tries that follow are silent. */
+static int put_off(struct campaign *c, const struct block_row *b, struct err *e)
+{
+	_cleanup_free_ char *why = xstrdup(e && e->text[0] ? e->text : "no answer");
+
+	campaign_tell(c, PROGRESS_NOTE, 0, "block %d is not submitted yet: %s", b->index + 1, why);
+	return campaign_event(c, e, "submit", "%s: %s", b->token, why);
+}
+
 int block_start(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
 		struct err *e)
 {
@@ -342,6 +351,8 @@ int block_start(struct campaign *c, const struct stage_row *s, const struct stag
 		return rc;
 	campaign_tell(c, PROGRESS_BLOCK, 0, "block %d (attempt %d) started", b->index + 1, attempt);
 	rc = submit(c, b, e);
+	if (rc == -ERR_TEMP)
+		rc = put_off(c, b, e);
 	return rc < 0 ? rc : facts_load(c, e);
 }
 
@@ -354,7 +365,7 @@ static int fail_attempt(struct campaign *c, const struct block_row *b, enum atte
 				    clock_utc_us(c->ws->clock), e);
 
 	if (rc == 0)
-		rc = campaign_event(c, attempt_state_name(state), "block %d attempt %d (%s): %s",
+		rc = campaign_event(c, e, attempt_state_name(state), "block %d attempt %d (%s): %s",
 				    b->index + 1, b->attempt, b->dir, reason);
 	campaign_tell(c, PROGRESS_NOTE, 0, "block %d attempt %d is %s: %s", b->index + 1,
 		      b->attempt, attempt_state_name(state), reason);
@@ -416,7 +427,9 @@ static int adopt(struct campaign *c, const struct stage_row *s, const struct blo
 	}
 	if ((rc = block_write(c, s, b, e)) < 0)
 		return rc;
-	return submit(c, b, e);
+	rc = submit(c, b, e);
+	*changed = rc != -ERR_TEMP; /* else: wait before the next try */
+	return rc == -ERR_TEMP ? 0 : rc;
 }
 
 static bool files_may_be_late(const struct campaign *c, const struct sched_status *st)
@@ -427,16 +440,25 @@ static bool files_may_be_late(const struct campaign *c, const struct sched_statu
 	       fs_is_network(c->ws->blocks_root);
 }
 
+/* A submit whose answer was lost may have been accepted twice. Only one of the two jobs has claimed
+ * the attempt, and it need not be the one that we know. True and its status. */
+static bool find_twin(struct campaign *c, const struct block_row *b, struct sched_status *twin)
+{
+	return c->sched->find(c->run, b->token, twin, NULL) == 1 && !str_eq(twin->id, b->job_id) &&
+	       (twin->state == JOB_PENDING || twin->state == JOB_RUNNING);
+}
+
 /* The job ended and left no manifest: say why, by the scheduler's word. */
 static int judge_ended(struct campaign *c, const struct stage_row *s, const struct block_row *b,
 		       const struct sched_status *st, bool *changed, struct err *e)
 {
 	_cleanup_free_ char *reason = NULL;
 	enum attempt_state state = job_end_is_infrastructure(st->end) ? ATTEMPT_VOID : ATTEMPT_LOST;
+	struct sched_status twin;
 	int rc = take_results(c, s, b, changed,
 			      e); /* written between the first look and the poll */
 
-	if (rc < 0 || *changed || files_may_be_late(c, st))
+	if (rc < 0 || *changed || files_may_be_late(c, st) || find_twin(c, b, &twin))
 		return rc;
 	*changed = true;
 	reason = xasprintf(
@@ -495,25 +517,49 @@ int block_collect(struct campaign *c, const struct stage_row *s, bool *changed, 
 	return rc < 0 || *changed ? rc : poll_jobs(c, s, changed, e);
 }
 
+/* Every job that bears the attempt's token; negative when the scheduler could not be asked. */
+static int cancel_jobs(struct campaign *c, const struct block_row *b, struct err *e)
+{
+	struct sched_status st;
+	int rc = b->job_id ? c->sched->cancel(c->run, b->job_id, e) : 0;
+
+	if (rc < 0)
+		return rc;
+	if (b->job_id)
+		return find_twin(c, b, &st) ? c->sched->cancel(c->run, st.id, e) : 0;
+	rc = c->sched->find(c->run, b->token, &st, e);
+	return rc == 1 ? c->sched->cancel(c->run, st.id, e) : rc;
+}
+
+/* What is done already counts. A job of which nothing could be learnt stays in flight: to call its
+ * attempt void would leave it running without an owner. */
+static int cancel_one(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		      struct err *e)
+{
+	bool done = false;
+	struct err why = {0};
+	int rc = take_results(c, s, b, &done, e);
+
+	if (rc < 0 || done)
+		return rc;
+	if (cancel_jobs(c, b, &why) == 0)
+		return fail_attempt(c, b, ATTEMPT_VOID, "cancelled", e);
+	campaign_tell(c, PROGRESS_NOTE, 0,
+		      "block %d: its job could not be cancelled and stays in flight: %s",
+		      b->index + 1, why.text);
+	return campaign_event(c, e, "cancel", "%s stays in flight: %s", b->token, why.text);
+}
+
 int block_cancel_all(struct campaign *c, struct err *e)
 {
 	struct facts *f = &c->facts;
+	int rc = 0;
 
-	for (size_t i = 0; i < f->n_blocks; i++) {
+	for (size_t i = 0; i < f->n_blocks && rc == 0; i++) {
 		const struct block_row *b = &f->blocks[i];
-		struct sched_status st;
-		const char *id = b->job_id;
-		int rc;
 
-		if (!b->attempt_id ||
-		    (b->state != ATTEMPT_PLANNED && b->state != ATTEMPT_SUBMITTED))
-			continue;
-		if (!id && c->sched->find(c->run, b->token, &st, NULL) == 1)
-			id = st.id;
-		if (id && (rc = c->sched->cancel(c->run, id, e)) < 0)
-			return rc;
-		if ((rc = fail_attempt(c, b, ATTEMPT_VOID, "cancelled", e)) < 0)
-			return rc;
+		if (b->attempt_id && (b->state == ATTEMPT_PLANNED || b->state == ATTEMPT_SUBMITTED))
+			rc = cancel_one(c, &f->stages[f->n_stages - 1], b, e);
 	}
-	return 0;
+	return rc;
 }

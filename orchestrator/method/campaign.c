@@ -78,16 +78,15 @@ void campaign_tell(struct campaign *c, enum progress_kind k, int step, const cha
 	c->tell(c->tell_ctx, &p);
 }
 
-int campaign_event(struct campaign *c, const char *kind, const char *fmt, ...)
+int campaign_event(struct campaign *c, struct err *e, const char *kind, const char *fmt, ...)
 {
 	char text[1024];
-	struct err e = {0};
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	return query_event_add(c->ws->db, c->row.id, clock_utc_us(c->ws->clock), kind, text, &e);
+	return query_event_add(c->ws->db, c->row.id, clock_utc_us(c->ws->clock), kind, text, e);
 }
 
 /* -- creating and opening ------------------------------------------------------------------------
@@ -355,7 +354,7 @@ static int stop(struct campaign *c, const char *reason, struct err *e)
 	free(c->row.reason);
 	c->row.reason = xstrdup(reason);
 	campaign_tell(c, PROGRESS_NOTE, 0, "stopped: %s", reason);
-	return campaign_event(c, "stopped", "%s", reason);
+	return campaign_event(c, e, "stopped", "%s", reason);
 }
 
 static int too_many_dropped(struct campaign *c, struct err *e)

@@ -221,7 +221,7 @@ int campaign_owned(struct campaign *c, struct err *e);
 
 void campaign_tell(struct campaign *c, enum progress_kind k, int step, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-int campaign_event(struct campaign *c, const char *kind, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+int campaign_event(struct campaign *c, struct err *e, const char *kind, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 #endif

@@ -90,8 +90,9 @@ struct sched {
 	const char *name, *summary;
 	int (*open)(const struct sched_config *c, struct sched_run **out, struct err *e);
 	void (*close)(struct sched_run *s); /* never cancels jobs; NULL is fine */
-	/* Start the job and give its id. -ERR_TEMP: it may or may not have been accepted, so find()
-	 * must be asked before submit() is tried again. Any other error: it was not accepted. */
+	/* Start the job and give its id. -ERR_TEMP: not now, or it may or may not have been
+	 * accepted, so find() must be asked before submit() is tried again. Any other error: it was
+	 * not accepted. */
 	int (*submit)(struct sched_run *s, const struct sched_job *job, char id[64], struct err *e);
 	/* State of each id, same order. JOB_UNKNOWN entries are no error; out is caller's array of
 	 * n. */

@@ -62,6 +62,7 @@ struct sched_run {
 	char boot_id[37], host[256];
 	struct job *jobs;
 	size_t n, cap;
+	bool looked; /* for jobs that other processes started */
 };
 
 /* --- files ------------------------------------------------------------------------------ */
@@ -450,22 +451,38 @@ static int check_job(const struct sched_run *s, const struct sched_job *job, str
 	return 0;
 }
 
-static int local_wait(struct sched_run *s, int64_t timeout_us, int fd, struct err *e);
+/* Agents that an earlier or another fettle started in this workspace and that still live. */
+static void look_for_others(struct sched_run *s)
+{
+	DIR *d = s->looked ? NULL : opendir(s->tokens);
+	struct dirent *de;
+	struct proc_id proc;
 
-/* One that was cancelled is given the time to end: it would disturb the next one. */
+	s->looked = true;
+	while (d && (de = readdir(d))) {
+		if (str_starts(de->d_name, "id.") && parse_id(de->d_name + 3, &proc) &&
+		    proc_alive(&proc))
+			find_by_id(s, de->d_name + 3);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Two at once would disturb each other's figures, so one is waited for, by the caller, who can be
+ * interrupted. An agent that was cancelled or has left its manifest is about to end; should it not,
+ * it is killed, whoever started it. */
 static int check_free(struct sched_run *s, struct err *e)
 {
-	int64_t until = mono_us(s) + 2 * CANCEL_KILL_US;
-
+	look_for_others(s);
 	for (size_t i = 0; i < s->n; i++) {
 		struct job *j = &s->jobs[i];
 
 		refresh(s, j);
-		while (!j->ended && j->kill_at_us && mono_us(s) < until &&
-		       local_wait(s, until - mono_us(s), -1, e) == 0)
-			;
+		if (!j->ended && !j->kill_at_us && (j->cancelled || all_done(&j->dirs)))
+			j->kill_at_us = mono_us(s) + CANCEL_KILL_US;
+		enforce(s, j);
 		if (!j->ended)
-			return err_set(e, ERR_LIMIT, "%s still runs on this machine", j->token);
+			return err_set(e, ERR_TEMP, "%s still runs on this machine", j->token);
 	}
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -380,12 +381,61 @@ static void one_at_a_time(void **state)
 	assert_ok(submit(&w, id, &e));
 	assert_ok(local()->capacity(w.run, &c, &e));
 	assert_int_equal(c.nodes_idle, 0);
-	assert_int_equal(local()->submit(w.run, &job, other, &e), -ERR_LIMIT);
+	assert_int_equal(local()->submit(w.run, &job, other, &e), -ERR_TEMP);
 	assert_contains(e.text, "still runs on this machine");
+	reopen(&w); /* another fettle, that started nothing itself */
+	assert_int_equal(local()->submit(w.run, &job, other, &e), -ERR_TEMP);
 	assert_ok(local()->cancel(w.run, id, &e));
 	await_end(&w, id);
 	assert_ok(local()->capacity(w.run, &c, &e));
 	assert_int_equal(c.nodes_idle, 1);
+	world_free(&w);
+}
+
+/* done.json is there a moment before its agent is gone: the next block waits for that moment, in
+ * whatever process, and is then accepted. */
+static void an_agent_that_left_its_manifest_is_waited_for(void **state)
+{
+	static const char script[] = "#!/bin/sh\n: >\"$1/done.json\"\nread -r _ <\"$1/../gate\"\n";
+	struct world w;
+	char id[64], other[64];
+	struct err e = {0};
+	_cleanup_free_ char *gate = NULL, *done = NULL, *dir = NULL;
+	const char *dirs[1];
+	char *env[] = {(char *)"PATH=/usr/bin:/bin", NULL};
+	struct sched_job job = {.token = "fettle:10ca1000:a2",
+				.block_dirs = dirs,
+				.n_block_dirs = 1,
+				.workdir = "/tmp",
+				.env = env,
+				.output = "/dev/null",
+				.exclusive = true};
+	int fd;
+
+	(void)state;
+	world_new(&w, "true");
+	free(w.agent);
+	w.agent = fs_join(w.root, "test-agent");
+	assert_ok(fs_write_atomic(w.agent, script, strlen(script), 0700, &e));
+	reopen(&w);
+	gate = fs_join(w.root, "gate");
+	done = fs_join(w.dir, "done.json");
+	dir = fs_join(w.root, "2.1");
+	dirs[0] = dir;
+	assert_int_equal(mkfifo(gate, 0600), 0);
+	assert_ok(fs_mkdirs(dir, 0700, &e));
+	assert_ok(submit(&w, id, &e));
+	await_file(done);
+	assert_int_equal(local()->submit(w.run, &job, other, &e), -ERR_TEMP);
+	reopen(&w);
+	assert_int_equal(local()->submit(w.run, &job, other, &e), -ERR_TEMP);
+	fd = open(gate, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0 && write(fd, "\n", 1) == 1);
+	await_end(&w, id);
+	assert_ok(local()->submit(w.run, &job, other, &e));
+	assert_int_equal(write(fd, "\n", 1), 1);
+	await_end(&w, other);
+	close(fd);
 	world_free(&w);
 }
 
@@ -419,6 +469,7 @@ int main(void)
 		cmocka_unit_test(an_agent_that_was_killed_has_failed_and_leaves_nothing),
 		cmocka_unit_test(a_time_limit_ends_the_job),
 		cmocka_unit_test(one_at_a_time),
+		cmocka_unit_test(an_agent_that_left_its_manifest_is_waited_for),
 		cmocka_unit_test(what_cannot_be_started_is_not_accepted),
 	};
 

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Jobs that a scheduler lost sight of, took twice, put off or could not cancel: none is left
+ * without an owner and none is run again while it lives. Scheduler fake behind a front that
+ * misbehaves.
+ */
+#include "tests/unit/world.h"
+
+#include "tests/unit/store.h"
+
+/* What the front does to the scheduler behind it. One campaign at a time. */
+static struct front {
+	bool twin;      /* a submit is answered with the id of a job that is dead at once */
+	bool no_find;   /* find cannot be asked */
+	bool no_cancel; /* cancel cannot be asked */
+	int put_off;    /* so many submits are refused for now */
+	int submits, cancels;
+} front;
+
+static const struct sched *behind(void)
+{
+	return sched_find("fake");
+}
+
+static int front_submit(struct sched_run *s, const struct sched_job *job, char id[64],
+			struct err *e)
+{
+	int rc;
+
+	front.submits++;
+	if (front.put_off > 0) {
+		front.put_off--;
+		return err_set(e, ERR_TEMP, "another job runs");
+	}
+	rc = behind()->submit(s, job, id, e);
+	if (rc == 0 && front.twin)
+		str_copy(id, 64, "dead");
+	return rc;
+}
+
+static int front_poll(struct sched_run *s, const char *const *ids, size_t n,
+		      struct sched_status *out, struct err *e)
+{
+	int rc = behind()->poll(s, ids, n, out, e);
+
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(ids[i], "dead")) {
+			out[i].state = JOB_ENDED;
+			out[i].end = END_FAILED;
+		}
+	return rc;
+}
+
+static int front_find(struct sched_run *s, const char *token, struct sched_status *out,
+		      struct err *e)
+{
+	return front.no_find ? err_set(e, ERR_TEMP, "the controller does not answer")
+			     : behind()->find(s, token, out, e);
+}
+
+static int front_cancel(struct sched_run *s, const char *id, struct err *e)
+{
+	if (front.no_cancel)
+		return err_set(e, ERR_TEMP, "the controller does not answer");
+	front.cancels++;
+	return behind()->cancel(s, id, e);
+}
+
+static struct campaign *open_front(struct world *w)
+{
+	static struct sched s;
+	struct campaign_options o = {
+		.sched = &s, .fake_spec = "{\"fixed\": true}", .take_over = true};
+	struct campaign *c = NULL;
+	struct err e = {0};
+
+	s = *behind();
+	s.submit = front_submit;
+	s.poll = front_poll;
+	s.find = front_find;
+	s.cancel = front_cancel;
+	assert_ok(campaign_open(w->ws, w->id, &o, &c, &e));
+	return c;
+}
+
+/* Step until the step waits for a job. */
+static void step_to_wait(struct campaign *c)
+{
+	enum campaign_step step = CAMPAIGN_AGAIN;
+	struct err e = {0};
+
+	for (int i = 0; i < 100 && step == CAMPAIGN_AGAIN; i++)
+		assert_ok(campaign_step(c, &step, &e));
+	assert_int_equal(step, CAMPAIGN_WAIT);
+}
+
+static void wait_for_jobs(struct campaign *c, int seconds)
+{
+	struct err e = {0};
+
+	for (int i = 0; i < seconds; i++)
+		assert_ok(campaign_wait(c, 1000000, -1, &e));
+}
+
+static int64_t attempts(struct world *w, const char *state)
+{
+	_cleanup_free_ char *sql = xasprintf("SELECT count(*) FROM attempt WHERE state = '%s'",
+					     state);
+
+	return store_count(w->ws->db, sql);
+}
+
+static void start(struct world *w, struct front f)
+{
+	front = f;
+	world_open(w, 1);
+}
+
+/* To the end with a scheduler that behaves; every attempt counts exactly once. */
+static void finish(struct world *w)
+{
+	front = (struct front){0};
+	run(w, "{\"fixed\": true}");
+	assert_int_equal(state_of(w), CAMPAIGN_DONE);
+	assert_int_equal(store_count(w->ws->db,
+				     "SELECT max(n) FROM (SELECT count(*) AS n FROM attempt "
+				     "WHERE state = 'valid' GROUP BY block)"),
+			 1);
+	assert_int_equal(attempts(w, "planned") + attempts(w, "submitted"), 0);
+}
+
+static void test_the_twin_of_a_dead_job_is_waited_for(void **state)
+{
+	struct campaign *c;
+	struct world w;
+
+	(void)state;
+	start(&w, (struct front){.twin = true});
+	c = open_front(&w);
+	step_to_wait(c);
+	step_to_wait(c);
+	assert_int_equal(attempts(&w, "submitted"), 1);
+	wait_for_jobs(c, 30);
+	step_to_wait(c);
+	assert_int_equal(attempts(&w, "valid"), 1);
+	assert_int_equal(attempts(&w, "lost"), 0);
+	assert_int_equal(attempts(&w, "void"), 0);
+	campaign_close(c);
+	world_close(&w);
+}
+
+static void test_a_cancel_reaches_the_twin_too(void **state)
+{
+	struct campaign *c;
+	struct world w;
+	struct err e = {0};
+
+	(void)state;
+	start(&w, (struct front){.twin = true});
+	c = open_front(&w);
+	step_to_wait(c);
+	assert_ok(campaign_cancel(c, "stopped", &e));
+	assert_int_equal(front.cancels, 2);
+	assert_int_equal(attempts(&w, "void"), 1);
+	campaign_close(c);
+	finish(&w);
+	world_close(&w);
+}
+
+/* A job that cannot be cancelled still has its owner: the attempt, which the resume adopts. */
+static void test_what_cannot_be_cancelled_stays_in_flight(void **state)
+{
+	struct campaign *c;
+	struct world w;
+	struct err e = {0};
+	int before;
+
+	(void)state;
+	start(&w, (struct front){.no_cancel = true});
+	c = open_front(&w);
+	step_to_wait(c);
+	assert_ok(campaign_cancel(c, "stopped", &e));
+	campaign_close(c);
+	assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
+	assert_int_equal(attempts(&w, "submitted"), 1);
+	assert_int_equal(store_count(w.ws->db, "SELECT count(*) FROM event WHERE kind = 'cancel'"),
+			 1);
+	before = front.submits;
+	c = open_front(&w);
+	wait_for_jobs(c, 30);
+	step_to_wait(c);
+	assert_int_equal(attempts(&w, "valid"), 1);
+	assert_int_equal(attempts(&w, "void"), 0);
+	assert_int_equal(front.submits, before + 1);
+	campaign_close(c);
+	finish(&w);
+	world_close(&w);
+}
+
+/* Killed between the submit and its note, and the scheduler cannot be asked for the token. */
+static void test_what_cannot_be_found_stays_in_flight(void **state)
+{
+	struct campaign *c;
+	struct world w;
+	struct err e = {0};
+
+	(void)state;
+	start(&w, (struct front){0});
+	c = open_front(&w);
+	step_to_wait(c);
+	campaign_close(c);
+	assert_int_equal(store_exec(w.ws->db, "UPDATE allocation SET job_id = NULL"), 0);
+	assert_int_equal(store_exec(w.ws->db, "UPDATE attempt SET state = 'planned'"), 0);
+	front.no_find = true;
+	c = open_front(&w);
+	assert_ok(campaign_cancel(c, "stopped", &e));
+	campaign_close(c);
+	assert_int_equal(attempts(&w, "planned"), 1);
+	front.no_find = false;
+	c = open_front(&w);
+	step_to_wait(c);
+	assert_int_equal(front.submits, 1); /* found again, not started again */
+	assert_int_equal(attempts(&w, "submitted"), 1);
+	campaign_close(c);
+	finish(&w);
+	world_close(&w);
+}
+
+static void test_a_cancel_keeps_what_is_done_already(void **state)
+{
+	struct campaign *c;
+	struct world w;
+	struct err e = {0};
+
+	(void)state;
+	start(&w, (struct front){0});
+	c = open_front(&w);
+	step_to_wait(c);
+	wait_for_jobs(c, 30);
+	assert_ok(campaign_cancel(c, "stopped", &e));
+	assert_int_equal(attempts(&w, "valid"), 1);
+	assert_int_equal(attempts(&w, "void"), 0);
+	campaign_close(c);
+	finish(&w);
+	world_close(&w);
+}
+
+/* The next try comes after a wait, and only the first one is written down. */
+static void test_a_submit_that_is_put_off_is_tried_again(void **state)
+{
+	struct campaign *c;
+	struct world w;
+
+	(void)state;
+	start(&w, (struct front){.put_off = 5});
+	c = open_front(&w);
+	for (int i = 1; i <= 4; i++) {
+		step_to_wait(c);
+		assert_int_equal(attempts(&w, "planned"), 1);
+		assert_int_equal(front.submits, i + 1);
+	}
+	step_to_wait(c);
+	assert_int_equal(attempts(&w, "submitted"), 1);
+	assert_int_equal(store_count(w.ws->db, "SELECT count(*) FROM event WHERE kind = 'submit'"),
+			 1);
+	campaign_close(c);
+	finish(&w);
+	world_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest t[] = {
+		cmocka_unit_test(test_the_twin_of_a_dead_job_is_waited_for),
+		cmocka_unit_test(test_a_cancel_reaches_the_twin_too),
+		cmocka_unit_test(test_what_cannot_be_cancelled_stays_in_flight),
+		cmocka_unit_test(test_what_cannot_be_found_stays_in_flight),
+		cmocka_unit_test(test_a_cancel_keeps_what_is_done_already),
+		cmocka_unit_test(test_a_submit_that_is_put_off_is_tried_again),
+	};
+
+	return cmocka_run_group_tests(t, NULL, NULL);
+}
