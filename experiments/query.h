@@ -30,6 +30,10 @@ struct campaign_row {
 	char *env_json;  /* allow-listed environment captured at the first run */
 	int64_t created_us, ended_us,
 		deadline_us; /* deadline_us: created + budget.wall_s of running time, 0 none */
+	/* Cost from which the budgets of trials and node hours count: 0, or what it was at the
+	 * resume after they were used up. */
+	int64_t resume_trials;
+	double resume_node_s;
 };
 void campaign_row_done(struct campaign_row *c);
 
@@ -52,6 +56,8 @@ int query_campaign_sources(struct db *db, int64_t id, struct source_row **out, s
 void source_rows_free(struct source_row *v, size_t n);
 int query_campaign_state(struct db *db, int64_t id, enum campaign_state s, const char *reason,
 			 int64_t ended_us, struct err *e);
+/* Running again: budgets count from these costs, blocks have their attempts anew. */
+int query_campaign_resume(struct db *db, int64_t id, int64_t trials, double node_s, struct err *e);
 int query_campaign_deadline(struct db *db, int64_t id, int64_t deadline_us,
 			    struct err *e); /* 0: none */
 
@@ -166,8 +172,8 @@ struct block_row {
 	char *reason, *dir; /* dir: relative to the workspace */
 	int64_t allocation;
 	char *token, *job_id; /* job_id NULL: never known to have been accepted */
-	int voids; /* attempts of this block that ended void or lost; those that a user cancelled do
-		      not count */
+	int voids; /* attempts of this block that ended void or lost since the last resume of a
+		      stopped campaign; those that a user cancelled do not count */
 };
 void block_rows_free(struct block_row *v, size_t n);
 int query_block_add(struct db *db, int64_t stage, int index, const struct slot *slots, size_t n,

@@ -10,7 +10,7 @@
 
 #define CAMPAIGN_COLUMNS                                                                    \
 	"id, name, recipe_path, recipe_hash, scheduler, state, reason, mode, seed, alpha, " \
-	"confirm_max, env_json, created_us, ended_us, deadline_us"
+	"confirm_max, env_json, created_us, ended_us, deadline_us, resume_trials, resume_node_s"
 
 enum {
 	WORKSPACE_GET,
@@ -22,7 +22,8 @@ enum {
 	LIST_NAME,
 	SOURCES,
 	STATE,
-	DEADLINE
+	DEADLINE,
+	RESUME
 };
 const char *const query_sql_campaign[] = {
 	[WORKSPACE_GET] = "SELECT uuid FROM workspace WHERE id = 1",
@@ -45,6 +46,9 @@ const char *const query_sql_campaign[] = {
 	[STATE] = "UPDATE campaign SET state = :state, reason = :reason, ended_us = :ended "
 		  "WHERE id = :id",
 	[DEADLINE] = "UPDATE campaign SET deadline_us = :deadline WHERE id = :id",
+	[RESUME] = "UPDATE campaign SET state = 'running', reason = NULL, ended_us = NULL, "
+		   "resume_attempt = (SELECT coalesce(max(id), 0) FROM attempt), "
+		   "resume_trials = :trials, resume_node_s = :node_s WHERE id = :id",
 	NULL,
 };
 #define SQL(which) query_sql_campaign[which]
@@ -191,6 +195,8 @@ static void read_campaign(struct stmt *s, struct campaign_row *c)
 	c->created_us = col_i64(s, "created_us");
 	c->ended_us = col_i64(s, "ended_us");
 	c->deadline_us = col_i64(s, "deadline_us");
+	c->resume_trials = col_i64(s, "resume_trials");
+	c->resume_node_s = col_real(s, "resume_node_s");
 }
 
 int query_campaign_get(struct db *db, int64_t id, struct campaign_row *out, struct err *e)
@@ -281,6 +287,20 @@ int query_campaign_state(struct db *db, int64_t id, enum campaign_state state, c
 		stmt_fail(&s, ERR_NOT_FOUND, "there is no campaign %lld", (long long)id);
 	rc = stmt_close(&s);
 	return rc;
+}
+
+int query_campaign_resume(struct db *db, int64_t id, int64_t trials, double node_s, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(RESUME), "resume the campaign", e);
+
+	bind_i64(&s, ":trials", trials);
+	bind_real(&s, ":node_s", node_s);
+	bind_i64(&s, ":id", id);
+	while (stmt_row(&s))
+		;
+	if (s.rc == 0 && db_changed(db) == 0)
+		stmt_fail(&s, ERR_NOT_FOUND, "there is no campaign %lld", (long long)id);
+	return stmt_close(&s);
 }
 
 int query_campaign_deadline(struct db *db, int64_t id, int64_t deadline_us, struct err *e)

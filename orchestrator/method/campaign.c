@@ -261,12 +261,27 @@ static int open_scheduler(struct campaign *c, const struct campaign_options *o, 
 	return c->sched->capacity(c->run, &c->capacity, e);
 }
 
+/* Whoever resumes a stopped campaign has seen why it stopped: budgets that are used up begin anew,
+ * and blocks that were lost too often are tried again. */
 static int resume_state(struct campaign *c, struct err *e)
 {
+	const struct budget *b = &c->recipe->budget;
+	struct cost_row cost;
+	int rc;
+
 	if (c->row.state != CAMPAIGN_STOPPED)
 		return 0;
-	c->row.state = CAMPAIGN_RUNNING;
-	return query_campaign_state(c->ws->db, c->row.id, CAMPAIGN_RUNNING, NULL, 0, e);
+	if ((rc = query_cost(c->ws->db, c->row.id, &cost, e)) < 0)
+		return rc;
+	if (b->trials > 0 && cost.trials_all - c->row.resume_trials >= b->trials)
+		c->row.resume_trials = cost.trials_all;
+	if (b->node_hours > 0 && (cost.node_s - c->row.resume_node_s) / 3600 >= b->node_hours)
+		c->row.resume_node_s = cost.node_s;
+	rc = query_campaign_resume(c->ws->db, c->row.id, c->row.resume_trials, c->row.resume_node_s,
+				   e);
+	if (rc == 0)
+		c->row.state = CAMPAIGN_RUNNING;
+	return rc;
 }
 
 int campaign_open(struct workspace *w, int64_t id, const struct campaign_options *o,
@@ -370,6 +385,15 @@ static int too_many_dropped(struct campaign *c, struct err *e)
 	return stop(c, reason, e);
 }
 
+static int budget_over(struct campaign *c, struct err *e)
+{
+	_cleanup_free_ char *reason = xasprintf(
+		"the budget of %s is used up; `fettle resume %lld` goes on", c->facts.budget_text,
+		(long long)c->row.id);
+
+	return stop(c, reason, e);
+}
+
 static int conclude(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
 		    struct err *e)
 {
@@ -398,7 +422,7 @@ static int idle_stage(struct campaign *c, const struct stage_ops *ops, struct er
 		return rc;
 	if (c->facts.valid >= c->wanted)
 		return conclude(c, s, ops, e);
-	return block_start(c, s, ops, e);
+	return c->facts.over_budget ? budget_over(c, e) : block_start(c, s, ops, e);
 }
 
 static int busy_stage(struct campaign *c, const struct stage_ops *ops, enum campaign_step *out,
@@ -411,7 +435,8 @@ static int busy_stage(struct campaign *c, const struct stage_ops *ops, enum camp
 
 	if (rc < 0 || changed)
 		return rc < 0 ? rc : facts_load(c, e);
-	if (c->facts.in_flight < at_once && c->facts.valid + c->facts.in_flight < c->wanted)
+	if (!c->facts.over_budget && c->facts.in_flight < at_once &&
+	    c->facts.valid + c->facts.in_flight < c->wanted)
 		return block_start(c, s, ops, e);
 	*out = CAMPAIGN_WAIT;
 	return 0;
@@ -430,15 +455,6 @@ static int run_stage(struct campaign *c, enum campaign_step *out, struct err *e)
 	if (c->facts.in_flight > 0)
 		return busy_stage(c, ops, out, e);
 	return idle_stage(c, ops, e);
-}
-
-static int budget_over(struct campaign *c, struct err *e)
-{
-	_cleanup_free_ char *reason = xasprintf(
-		"the budget of %s is used up; `fettle resume %lld` goes on", c->facts.budget_text,
-		(long long)c->row.id);
-
-	return stop(c, reason, e);
 }
 
 static int act(struct campaign *c, const struct action *a, enum campaign_step *out, struct err *e)

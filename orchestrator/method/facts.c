@@ -31,19 +31,27 @@ static void count_blocks(struct facts *f)
 	}
 }
 
-static void judge_budget(struct campaign *c, const struct cost_row *cost)
+/* Which budget is used up, or NULL. */
+static const char *used_up(const struct campaign *c, const struct cost_row *cost)
 {
 	const struct budget *b = &c->recipe->budget;
+
+	if (c->row.deadline_us > 0 && clock_utc_us(c->ws->clock) >= c->row.deadline_us)
+		return "time";
+	if (b->node_hours > 0 && (cost->node_s - c->row.resume_node_s) / 3600 >= b->node_hours)
+		return "node hours";
+	if (b->trials > 0 && cost->trials_all - c->row.resume_trials >= b->trials)
+		return "trials";
+	return NULL;
+}
+
+static void judge_budget(struct campaign *c, const struct cost_row *cost)
+{
 	struct facts *f = &c->facts;
 
 	f->trials = cost->trials_all;
 	f->node_s = cost->node_s;
-	if (c->row.deadline_us > 0 && clock_utc_us(c->ws->clock) >= c->row.deadline_us)
-		f->budget_text = "time";
-	else if (b->node_hours > 0 && cost->node_s / 3600 >= b->node_hours)
-		f->budget_text = "node hours";
-	else if (b->trials > 0 && cost->trials_all >= b->trials)
-		f->budget_text = "trials";
+	f->budget_text = used_up(c, cost);
 	f->over_budget = f->budget_text != NULL;
 }
 

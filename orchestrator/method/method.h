@@ -110,7 +110,7 @@ enum action_kind {
 	ACT_PLAN_CONFIRM, /* of `hypothesis` */
 	ACT_PLAN_FINAL,
 	ACT_PLAN_SOAK,
-	ACT_STAGE, /* the last stage is open: run its blocks or conclude it */
+	ACT_STAGE, /* the last stage is open: run its blocks, or conclude it, or stop over budget */
 	ACT_FINISH,
 	ACT_STOP, /* budget or window over: go on later */
 };

@@ -80,18 +80,9 @@ static struct action next_candidate(const struct facts *f, const struct recipe *
 	return (struct action){.kind = ACT_PLAN_CONFIRM, .round = round, .hypothesis = ranking[0]};
 }
 
-struct action campaign_next(const struct facts *f, const struct recipe *r, const int64_t *ranking,
-			    size_t n)
+static struct action after(const struct facts *f, const struct stage_row *last,
+			   const struct recipe *r, const int64_t *ranking, size_t n)
 {
-	const struct stage_row *last;
-
-	if (f->n_stages == 0)
-		return (struct action){.kind = f->over_budget ? ACT_STOP : ACT_PLAN_AA};
-	last = &f->stages[f->n_stages - 1];
-	if (f->over_budget && f->in_flight == 0)
-		return (struct action){.kind = ACT_STOP};
-	if (last->open)
-		return (struct action){.kind = ACT_STAGE};
 	switch (last->kind) {
 	case STAGE_AA:
 		return begin_round(f, 1);
@@ -112,4 +103,34 @@ struct action campaign_next(const struct facts *f, const struct recipe *r, const
 		break;
 	}
 	return (struct action){.kind = ACT_FINISH};
+}
+
+/* Does it lead to trials? The others cost nothing: what was measured is concluded in any case. */
+static bool costs(enum action_kind k)
+{
+	switch (k) {
+	case ACT_PLAN_AA:
+	case ACT_PLAN_SCREEN:
+	case ACT_PLAN_CONFIRM:
+	case ACT_PLAN_FINAL:
+	case ACT_PLAN_SOAK:
+		return true;
+	case ACT_HYPOTHESES:
+	case ACT_STAGE: /* starts no block when the budget is used up */
+	case ACT_FINISH:
+	case ACT_STOP:
+		return false;
+	}
+	return false;
+}
+
+struct action campaign_next(const struct facts *f, const struct recipe *r, const int64_t *ranking,
+			    size_t n)
+{
+	const struct stage_row *last = f->n_stages ? &f->stages[f->n_stages - 1] : NULL;
+	struct action a = {.kind = ACT_PLAN_AA};
+
+	if (last)
+		a = last->open ? (struct action){.kind = ACT_STAGE} : after(f, last, r, ranking, n);
+	return f->over_budget && costs(a.kind) ? (struct action){.kind = ACT_STOP} : a;
 }

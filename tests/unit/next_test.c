@@ -80,11 +80,29 @@ static void test_open_stage_comes_first(void **state)
 	init(&w, 1);
 	stage(&w, STAGE_AA, 0, true, 0);
 	assert_int_equal(next(&w, NULL, 0).kind, ACT_STAGE);
-	w.f.over_budget = true;
-	w.f.in_flight = 1; /* what runs is paid for: it is collected first */
+	w.f.over_budget = true; /* what runs is paid for, and what is there is concluded */
 	assert_int_equal(next(&w, NULL, 0).kind, ACT_STAGE);
-	w.f.in_flight = 0;
+}
+
+static void test_over_budget_plans_no_trials_and_still_ends(void **state)
+{
+	struct world w;
+
+	(void)state;
+	init(&w, 1);
+	w.f.over_budget = true;
+	stage(&w, STAGE_AA, 0, false, 0);
+	assert_int_equal(next(&w, NULL, 0).kind, ACT_HYPOTHESES);
+	hypothesis(&w, 1, HYP_PROPOSED);
 	assert_int_equal(next(&w, NULL, 0).kind, ACT_STOP);
+	stage(&w, STAGE_CONFIRM, 1, false, 1);
+	verdict(&w, 1, VERDICT_ACCEPTED, 1);
+	w.hyps[0].state = HYP_TESTED;
+	assert_int_equal(next(&w, NULL, 0).kind, ACT_STOP); /* before the final stage */
+	stage(&w, STAGE_FINAL, 0, false, 0);
+	assert_int_equal(next(&w, NULL, 0).kind, ACT_STOP); /* before the soak */
+	w.r.soak_trials = 0;
+	assert_int_equal(next(&w, NULL, 0).kind, ACT_FINISH);
 }
 
 static void test_one_candidate_needs_no_screen(void **state)
@@ -182,6 +200,7 @@ int main(void)
 	const struct CMUnitTest t[] = {
 		cmocka_unit_test(test_begins_with_the_baseline),
 		cmocka_unit_test(test_open_stage_comes_first),
+		cmocka_unit_test(test_over_budget_plans_no_trials_and_still_ends),
 		cmocka_unit_test(test_one_candidate_needs_no_screen),
 		cmocka_unit_test(test_refuted_takes_the_next_candidate_within_the_plan),
 		cmocka_unit_test(test_invalid_before_the_first_look_uses_no_stage),

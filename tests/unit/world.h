@@ -48,6 +48,25 @@ static inline void world_open(struct world *w, uint64_t seed)
 	world_open_recipe(w, seed, WORLD_RECIPE);
 }
 
+/* The recipe with further fields, which win over its own: Lua, "rounds = 1, repeats = 2". */
+static inline void world_open_with(struct world *w, uint64_t seed, const char *fields)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_free_ char *path = fs_join(dir, "fake.lua"), *text = NULL;
+	struct buf base = {0};
+	struct err e = {0};
+	char *end;
+
+	assert_ok(fs_read(WORLD_RECIPE, 1 << 16, &base, &e));
+	end = strrchr(base.data, '}');
+	assert_non_null(end);
+	*end = '\0';
+	text = xasprintf("%s\t%s,\n}\n", base.data, fields);
+	assert_ok(fs_write_atomic(path, text, strlen(text), 0600, &e));
+	buf_free(&base);
+	world_open_recipe(w, seed, path);
+}
+
 static inline void world_close(struct world *w)
 {
 	struct err e = {0};

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Budgets: a campaign stops before it starts more than it may, concludes what it has measured, goes
+ * on when it is resumed, and ends as if it had never stopped.
+ */
+#include "tests/unit/world.h"
+
+#include "tests/unit/store.h"
+
+#define TRUTH "{\"effects\": {\"A=1\": 0.2}, \"sd_run\": 0.01, \"fixed\": true"
+
+static int64_t trials(struct world *w)
+{
+	return store_count(w->ws->db, "SELECT count(*) FROM trial");
+}
+
+static char *reason_of(struct world *w)
+{
+	return store_text(w->ws->db, "SELECT reason FROM campaign");
+}
+
+/* What was decided, for a comparison: no times, no ids. */
+static char *decided(struct world *w)
+{
+	return store_text(
+		w->ws->db,
+		"SELECT group_concat(t, char(10)) FROM (SELECT s.seq || ' ' || s.kind || ' ' || "
+		"coalesce(s.note, '-') || ' ' || coalesce((SELECT group_concat(v.outcome || ' ' || "
+		"v.n || ' ' || round(v.est, 9)) FROM verdict v WHERE v.stage = s.id), '') AS t "
+		"FROM stage s ORDER BY s.seq)");
+}
+
+/* Resume until it is done; how often it had stopped. */
+static int resume_to_the_end(struct world *w, const char *spec, int64_t step)
+{
+	int stops = 0;
+	int64_t before = 0;
+
+	for (; state_of(w) != CAMPAIGN_DONE && stops < 100; stops++) {
+		_cleanup_free_ char *reason = NULL;
+
+		run(w, spec);
+		if (state_of(w) == CAMPAIGN_DONE)
+			break;
+		assert_int_equal(state_of(w), CAMPAIGN_STOPPED);
+		reason = reason_of(w);
+		assert_contains(reason, "the budget of");
+		assert_contains(reason, "is used up; `fettle resume");
+		assert_true(trials(w) > before); /* each resume comes forward */
+		assert_true(step == 0 || trials(w) < before + step);
+		before = trials(w);
+	}
+	assert_int_equal(state_of(w), CAMPAIGN_DONE);
+	return stops;
+}
+
+static void assert_same_as_without(struct world *w, const char *spec)
+{
+	struct world free_world;
+	_cleanup_free_ char *got = decided(w), *want = NULL;
+
+	world_open(&free_world, 1);
+	run(&free_world, spec);
+	want = decided(&free_world);
+	assert_string_equal(got, want);
+	world_close(&free_world);
+}
+
+static void test_trials(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open_with(&w, 1, "budget = { trials = 10 }");
+	/* at most one block beyond the budget: five arms */
+	assert_true(resume_to_the_end(&w, TRUTH "}", 10 + 5) >= 3);
+	assert_same_as_without(&w, TRUTH "}");
+	world_close(&w);
+}
+
+/* With several blocks in flight none is added once the budget is used up. */
+static void test_trials_with_several_jobs_in_flight(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open_with(&w, 1, "budget = { trials = 10 }, blocks = { aa = 40 }");
+	run(&w, TRUTH ", \"nodes\": 4, \"at_once\": 4}");
+	assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
+	assert_true(trials(&w) >= 10);
+	assert_true(trials(&w) <= 10 + 2 * 4);
+	assert_int_equal(store_count(w.ws->db, "SELECT count(*) FROM attempt WHERE state IN "
+					       "('planned', 'submitted')"),
+			 0);
+	world_close(&w);
+}
+
+static void test_node_hours(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open_with(&w, 1, "budget = { node_hours = 0.01 }"); /* 36 s: 12 trials */
+	assert_true(resume_to_the_end(&w, TRUTH "}", 12 + 5) >= 3);
+	assert_same_as_without(&w, TRUTH "}");
+	world_close(&w);
+}
+
+static void test_time(void **state)
+{
+	struct world w;
+	_cleanup_free_ char *reason = NULL;
+	struct err e = {0};
+
+	(void)state;
+	world_open_with(&w, 1, "budget = { minutes = 1 }");
+	run(&w, TRUTH "}");
+	assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
+	reason = reason_of(&w);
+	assert_contains(reason, "the budget of time is used up");
+	assert_true(w.time.utc_us - 1800000000000000 < 90 * 1000000);
+	assert_ok(query_campaign_deadline(w.ws->db, w.id, 0, &e));
+	run(&w, TRUTH "}");
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	assert_same_as_without(&w, TRUTH "}");
+	world_close(&w);
+}
+
+/* Four blocks of two trials are the baseline and the whole budget: it is concluded, and the stop
+ * comes before the next trial. */
+static void test_what_was_measured_is_concluded(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open_with(&w, 1, "budget = { trials = 8 }, blocks = { aa = 4 }");
+	run(&w, TRUTH "}");
+	assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
+	assert_int_equal(trials(&w), 8);
+	assert_int_equal(store_count(w.ws->db, "SELECT open FROM stage WHERE kind = 'aa'"), 0);
+	assert_true(store_count(w.ws->db, "SELECT count(*) FROM hypothesis") > 0);
+	world_close(&w);
+}
+
+/* A budget used up by the last trial of all is no reason to stop. */
+static void test_a_campaign_that_has_measured_all_is_done(void **state)
+{
+	struct world w;
+	_cleanup_free_ char *fields = NULL;
+	int64_t all;
+
+	(void)state;
+	world_open(&w, 1);
+	run(&w, TRUTH "}");
+	all = trials(&w);
+	world_close(&w);
+	fields = xasprintf("budget = { trials = %d }", (int)all);
+	world_open_with(&w, 1, fields);
+	run(&w, TRUTH "}");
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	assert_int_equal(trials(&w), all);
+	world_close(&w);
+}
+
+/* A cluster that loses every block stops the campaign; mended, the campaign goes on. */
+static void test_blocks_that_were_dropped_are_tried_again_after_a_resume(void **state)
+{
+	struct world w;
+	_cleanup_free_ char *reason = NULL;
+
+	(void)state;
+	world_open(&w, 1);
+	run(&w, TRUTH ", \"faults\": {\"node_fail\": 1}}");
+	assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
+	reason = reason_of(&w);
+	assert_contains(reason, "3 blocks were lost 3 times each");
+	run(&w, TRUTH ", \"faults\": {\"node_fail\": 1}}");
+	assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
+	assert_int_equal(store_count(w.ws->db, "SELECT count(*) FROM attempt"), 18);
+	run(&w, TRUTH "}");
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	assert_int_equal(store_count(w.ws->db, "SELECT count(*) FROM block b WHERE NOT EXISTS "
+					       "(SELECT 1 FROM attempt a WHERE a.block = b.id "
+					       "AND a.state = 'valid')"),
+			 0);
+	world_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest t[] = {
+		cmocka_unit_test(test_trials),
+		cmocka_unit_test(test_trials_with_several_jobs_in_flight),
+		cmocka_unit_test(test_node_hours),
+		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_what_was_measured_is_concluded),
+		cmocka_unit_test(test_a_campaign_that_has_measured_all_is_done),
+		cmocka_unit_test(test_blocks_that_were_dropped_are_tried_again_after_a_resume),
+	};
+
+	return cmocka_run_group_tests(t, NULL, NULL);
+}
