@@ -173,13 +173,16 @@ losses() {
 	export FETTLE_PLANT_MARK=$BATS_TEST_TMPDIR
 	"$PLANTED" --fixed --sleep-ms 0 --steps 1 --fork-daemon
 	pid=
-	for p in $(pgrep -x planted); do
-		! tr '\0' '\n' <"/proc/$p/environ" | grep -qx "FETTLE_PLANT_MARK=$BATS_TEST_TMPDIR" || pid=$p
+	for _ in $(seq 50); do
+		for p in $(pgrep -x planted); do
+			if tr '\0' '\n' 2>/dev/null <"/proc/$p/environ" | grep -qx "FETTLE_PLANT_MARK=$BATS_TEST_TMPDIR" &&
+				[ "$(ps -o sid= -p "$p")" != "$(ps -o sid= -p $$)" ]; then pid=$p; fi
+		done 2>/dev/null
+		[ -z "$pid" ] || break
+		sleep 0.1
 	done
 	[ -n "$pid" ]
-	sid=$(ps -o sid= -p "$pid")
 	kill "$pid"
-	[ "$sid" -ne "$(ps -o sid= -p $$)" ]
 }
 
 @test "planted resumes from its checkpoint, and from another one only if it has none" {

@@ -2,8 +2,8 @@
 /* link: -lm */
 /*
  * A workload whose truth is known: a training loop made of sleeps. What each knob does to the step
- * and to the loss is in struct plan; noise is a fixed function of FETTLE_BLOCK, FETTLE_SLOT and
- * FETTLE_ARM_INDEX, so that a resumed campaign must measure what an undisturbed one measures.
+ * and to the loss is in struct plan; noise is a fixed function of --seed, FETTLE_BLOCK, FETTLE_SLOT
+ * and FETTLE_ARM_INDEX, so that a resumed campaign must measure what an undisturbed one measures.
  * Prints the lines of the demo's train.py, writes $FETTLE_METRICS, and can go wrong in every way
  * that fettle has to survive. Ranks other than 0 work in silence.
  */
@@ -30,7 +30,8 @@ struct plan {
 	double factor, loss_factor;
 	double noise; /* standard deviation between trials, relative */
 	long steps, batch;
-	bool fixed; /* report planned times, not measured ones */
+	uint64_t seed; /* of the noise */
+	bool fixed;    /* report planned times, not measured ones */
 };
 
 enum fault { FAULT_NONE, FAULT_HANG, FAULT_EXIT, FAULT_CRASH, FAULT_NAN };
@@ -56,7 +57,7 @@ struct loop {
 	struct saving saving;
 	FILE *metrics; /* NULL: nobody asked */
 	int rank;
-	uint64_t key; /* of this trial's noise */
+	uint64_t block_key, trial_key; /* of the noise */
 };
 
 static void die(const char *what, const char *arg)
@@ -103,19 +104,21 @@ static double deviate(uint64_t key)
 	return (sum - 2) * sqrt(3);
 }
 
-static uint64_t trial_key(void)
+/* The draws of the block, and of one trial in it. */
+static void set_keys(struct loop *l)
 {
-	uint64_t key = mix((uint64_t)env_long("FETTLE_BLOCK"));
+	uint64_t slot = (uint64_t)env_long("FETTLE_SLOT"),
+		 arm = (uint64_t)env_long("FETTLE_ARM_INDEX");
 
-	key = mix(key ^ (uint64_t)env_long("FETTLE_SLOT"));
-	return mix(key ^ (uint64_t)env_long("FETTLE_ARM_INDEX"));
+	l->block_key = mix(mix(l->plan.seed) ^ (uint64_t)env_long("FETTLE_BLOCK"));
+	l->trial_key = mix(l->block_key ^ (1 + slot * 1000 + arm));
 }
 
 /* All of a block share a part of the noise, which pairing takes out again. */
 static double planned_ms(const struct loop *l, long step)
 {
-	double block = deviate(mix((uint64_t)env_long("FETTLE_BLOCK")));
-	double noise = 2 * block + deviate(l->key) + deviate(l->key + (uint64_t)step);
+	double noise = 2 * deviate(l->block_key) + deviate(l->trial_key) +
+		       deviate(l->trial_key ^ mix((uint64_t)step));
 	double batch = 0.4 + 0.6 * (double)l->plan.batch / 32;
 
 	return l->plan.work_ms * l->plan.factor * batch * exp(l->plan.noise * noise);
@@ -329,27 +332,42 @@ static int rank_of(void)
 }
 
 static const char usage[] =
-	"usage: planted [--steps N] [--work-ms X] [--sleep-ms X] [--noise X] [--fixed]\n"
+	"usage: planted [--steps N] [--work-ms X] [--sleep-ms X] [--noise X] [--seed N] [--fixed]\n"
 	"  knobs:  --fast --slow --loss-bias --batch N --null-a V --null-b V, PLANT_SPEED=fast|slow\n"
 	"  faults: --hang --exit N --crash --nan (after --fault-step N, 0), --ignore-term, --fork-daemon,\n"
 	"          --fill-disk MB, --print-gb X, --no-metric, --silent\n"
 	"  checkpoint: --resume-ckpt (in $FETTLE_CKPT_DIR) or --ckpt PATH, --resume-from PATH, --save-every N\n";
 
 static const struct option options[] = {
-	{"steps", 1, NULL, 's'},       {"work-ms", 1, NULL, 'w'},
-	{"sleep-ms", 1, NULL, 'S'},    {"noise", 1, NULL, 'o'},
-	{"fixed", 0, NULL, 'F'},       {"fast", 0, NULL, 'f'},
-	{"slow", 0, NULL, 'l'},        {"loss-bias", 0, NULL, 'L'},
-	{"batch", 1, NULL, 'b'},       {"null-a", 1, NULL, '0'},
-	{"null-b", 1, NULL, '0'},      {"hang", 0, NULL, 'h'},
-	{"exit", 1, NULL, 'x'},        {"crash", 0, NULL, 'c'},
-	{"nan", 0, NULL, 'n'},         {"fault-step", 1, NULL, 'k'},
-	{"ignore-term", 0, NULL, 't'}, {"fork-daemon", 0, NULL, 'd'},
-	{"fill-disk", 1, NULL, 'i'},   {"print-gb", 1, NULL, 'p'},
-	{"no-metric", 0, NULL, 'm'},   {"silent", 0, NULL, 'q'},
-	{"resume-ckpt", 0, NULL, 'R'}, {"ckpt", 1, NULL, 'C'},
-	{"resume-from", 1, NULL, 'r'}, {"save-every", 1, NULL, 'e'},
-	{"help", 0, NULL, 'H'},        {NULL, 0, NULL, 0},
+	{"steps", 1, NULL, 's'},
+	{"work-ms", 1, NULL, 'w'},
+	{"sleep-ms", 1, NULL, 'S'},
+	{"noise", 1, NULL, 'o'},
+	{"fixed", 0, NULL, 'F'},
+	{"fast", 0, NULL, 'f'},
+	{"slow", 0, NULL, 'l'},
+	{"loss-bias", 0, NULL, 'L'},
+	{"batch", 1, NULL, 'b'},
+	{"null-a", 1, NULL, '0'},
+	{"null-b", 1, NULL, '0'},
+	{"hang", 0, NULL, 'h'},
+	{"exit", 1, NULL, 'x'},
+	{"crash", 0, NULL, 'c'},
+	{"nan", 0, NULL, 'n'},
+	{"fault-step", 1, NULL, 'k'},
+	{"ignore-term", 0, NULL, 't'},
+	{"fork-daemon", 0, NULL, 'd'},
+	{"fill-disk", 1, NULL, 'i'},
+	{"print-gb", 1, NULL, 'p'},
+	{"no-metric", 0, NULL, 'm'},
+	{"silent", 0, NULL, 'q'},
+	{"resume-ckpt", 0, NULL, 'R'},
+	{"ckpt", 1, NULL, 'C'},
+	{"resume-from", 1, NULL, 'r'},
+	{"save-every", 1, NULL, 'e'},
+	{"seed", 1, NULL, 'E'},
+	{"help", 0, NULL, 'H'},
+	{NULL, 0, NULL, 0},
 };
 
 /* False when `c` is none of these. */
@@ -370,6 +388,9 @@ static bool take_plan(struct plan *p, int c, const char *arg)
 		return true;
 	case 'b':
 		p->batch = (long)number("--batch", arg);
+		return true;
+	case 'E':
+		p->seed = (uint64_t)number("--seed", arg);
 		return true;
 	case 'F':
 		p->fixed = true;
@@ -473,7 +494,6 @@ int main(int argc, char **argv)
 			 .batch = 32},
 		.saving = {.every = 5},
 		.rank = rank_of(),
-		.key = trial_key(),
 	};
 	int c, status;
 
@@ -484,6 +504,7 @@ int main(int argc, char **argv)
 		take_saving(&l.saving, '?', NULL);
 	if (l.plan.fixed && isnan(l.plan.sleep_ms))
 		l.plan.sleep_ms = 1;
+	set_keys(&l);
 	read_env(&l.plan);
 	if (metrics && *metrics && !l.rank && !(l.metrics = fopen(metrics, "ae")))
 		die("cannot write", metrics);

@@ -1,0 +1,79 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Campaigns whose truth is planted by sleeps (tests/fixtures/recipes), through the real agent on this
+# machine: what is planted must come out.
+
+setup() {
+	cd "$BATS_TEST_DIRNAME/../.." || exit 1
+	FETTLE=${FETTLE:-$PWD/build/fettle}
+	export PATH=${FETTLE_BUILD:-$PWD/build/release}/tests/workloads:$PATH
+	export FETTLE_WORKSPACE=$BATS_TEST_TMPDIR/ws
+}
+
+campaign() {
+	"$FETTLE" run -q "tests/fixtures/recipes/planted-$1.lua" >"$BATS_TEST_TMPDIR/out" 2>&1 || {
+		cat "$BATS_TEST_TMPDIR/out"
+		return 1
+	}
+}
+
+sql() { sqlite3 "$FETTLE_WORKSPACE/fettle.db" "$1"; }
+
+# outcome KNOB: the last verdict about it, or its state when it was never tested
+outcome() { sql "SELECT coalesce(outcome, state) FROM v_hypothesis WHERE knob = '$1' ORDER BY hypothesis DESC LIMIT 1"; }
+
+@test "a knob that takes 25 % off the step is accepted, measured again and written down" {
+	campaign good
+	[ "$(outcome fast)" = accepted ]
+	[ "$(sql "SELECT count(*) FROM v_hypothesis WHERE outcome = 'accepted'")" = 1 ]
+	# a third more samples a second, within what noise of this machine may do to it
+	[ "$(sql "SELECT est BETWEEN 0.2 AND 0.5 FROM v_campaign")" = 1 ]
+	[ "$(sql "SELECT fix_blocks FROM v_campaign")" = 4 ]
+	grep -q 'fast false -> true: accepted' "$BATS_TEST_TMPDIR/out"
+	grep -q 'effect unproved' "$BATS_TEST_TMPDIR/out"
+	[ -s "$FETTLE_WORKSPACE/reports/campaign-1.md" ]
+	# A/A, screen and confirm are fresh blocks: none counts in two stages
+	[ "$(sql "SELECT count(*) FROM (SELECT dir FROM attempt GROUP BY dir HAVING count(*) > 1)")" = 0 ]
+}
+
+@test "a knob that adds 30 % to the step is rejected as worse" {
+	campaign harmful
+	[ "$(outcome slow)" = "rejected: worse" ]
+	[ "$(sql "SELECT hi < 0 FROM v_hypothesis WHERE knob = 'slow'")" = 1 ]
+	[ -z "$(sql "SELECT state FROM fix WHERE state LIKE '%validated%'")" ]
+}
+
+@test "a knob that requires an acknowledgement and that nothing reads is invalid, and spends no alpha" {
+	campaign unread
+	[ "$(outcome unread)" = invalid ]
+	sql "SELECT reason FROM verdict WHERE outcome = 'invalid'" | grep -q 'not acknowledged.*unread = fast'
+	[ "$(sql "SELECT coalesce(sum(alpha_spent), 0) FROM verdict WHERE outcome = 'invalid'")" = 0.0 ]
+}
+
+@test "a knob that the workload reads and acknowledges is accepted, with the line as evidence" {
+	campaign read
+	[ "$(outcome speed)" = accepted ]
+	! grep -q 'effect unproved' "$BATS_TEST_TMPDIR/out" || false
+	[ "$(sql "SELECT DISTINCT value FROM effective WHERE key = 'ack.speed'")" = "planted: PLANT_SPEED set by environment to fast" ]
+}
+
+@test "a knob that is faster and worsens the loss is rejected by its guard" {
+	campaign loss
+	[ "$(outcome loss_bias)" = "rejected: guard" ]
+	sql "SELECT reason FROM v_experiment WHERE knob = 'loss_bias'" | grep -q 'loss (last): worse by +10'
+}
+
+@test "a larger batch is accepted only until a long run has shown that training converges" {
+	campaign batch
+	[ "$(outcome batch)" = accepted ]
+	[ "$(sql "SELECT pending_convergence FROM v_experiment WHERE knob = 'batch'")" = 1 ]
+	grep -q 'batch 32 -> 64: accepted, pending convergence' "$BATS_TEST_TMPDIR/out"
+	! grep -q 'validated' <<<"$(sql "SELECT state FROM fix")" || false
+}
+
+@test "knobs that do nothing: none is accepted" {
+	campaign null
+	[ "$(sql "SELECT count(*) FROM v_hypothesis")" -ge 4 ]
+	[ "$(sql "SELECT count(*) FROM verdict WHERE outcome = 'accepted'")" = 0 ]
+	[ "$(sql "SELECT count(*) FROM v_hypothesis WHERE state = 'tested'")" -ge 1 ]
+}
