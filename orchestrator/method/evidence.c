@@ -20,15 +20,25 @@ static const char *const volatile_keys[] = {
 	"GROUP_RANK",     "TORCHELASTIC_", "HOSTNAME", "_",           NULL,
 };
 
+/* What one trial showed: rows [from, from + n), sorted by rank and key. */
+struct shown {
+	int64_t trial, block, arm;
+	size_t from, n;
+};
+
 struct evidence {
 	struct campaign *c;
 	const struct stage_row *stage;
-	const struct arm_row *base, *arm;
+	struct effective_row *rows;
+	size_t n_rows;
+	struct shown *trials; /* by trial */
+	size_t n_trials;
+	struct config base_config;
+	/* of the arm that is being checked */
+	const struct arm_row *arm;
 	const struct knob *knob;
 	const char *value;
-	struct config base_config, config;
-	struct effective_row *rows;
-	size_t n;
+	struct config config;
 	char *reason;
 };
 
@@ -51,12 +61,12 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(x->key, y->key);
 }
 
-/* What a rank of a trial showed under a key; NULL when nothing. Rows are sorted by open_evidence.
- */
-static const char *arm_value(const struct evidence *v, int64_t trial, int rank, const char *key)
+/* What a rank of a trial showed under a key; NULL when nothing. */
+static const char *value_of(const struct evidence *v, const struct shown *t, int rank,
+			    const char *key)
 {
-	struct effective_row want = {.trial = trial, .rank = rank, .key = (char *)key};
-	const struct effective_row *r = bsearch(&want, v->rows, v->n, sizeof *v->rows,
+	struct effective_row want = {.trial = t->trial, .rank = rank, .key = (char *)key};
+	const struct effective_row *r = bsearch(&want, v->rows + t->from, t->n, sizeof *v->rows,
 						compare_rows);
 
 	return r ? r->value : NULL;
@@ -104,50 +114,50 @@ static bool argv_has(const char *argv_json, const struct knob *k, const char *va
 	return found == want;
 }
 
-static void delivered(struct evidence *v, int64_t trial, int rank)
+static void delivered(struct evidence *v, const struct shown *t, int rank)
 {
 	const struct knob *k = v->knob;
 	_cleanup_free_ char *key = xasprintf("env.%s", k->target);
 	const char *have;
 
 	if (k->how == HOW_ARG) {
-		if (!argv_has(arm_value(v, trial, rank, "argv"), k, v->value))
+		if (!argv_has(value_of(v, t, rank, "argv"), k, v->value))
 			v->reason = xasprintf("not delivered: %s %s is not in the arguments of "
 					      "rank %d (trial %lld)",
-					      k->target, v->value, rank, (long long)trial);
+					      k->target, v->value, rank, (long long)t->trial);
 		return;
 	}
-	have = arm_value(v, trial, rank, key);
+	have = value_of(v, t, rank, key);
 	if (k->subkey ? have && list_has(have, k->subkey, v->value)
 		      : have && strcmp(have, kvs_get(&v->config.env, k->target)
 						     ? kvs_get(&v->config.env, k->target)
 						     : v->value) == 0)
 		return;
 	v->reason = xasprintf("not delivered: %s should be %s in rank %d (trial %lld) and is %s",
-			      k->target, v->value, rank, (long long)trial, have ? have : "not set");
+			      k->target, v->value, rank, (long long)t->trial,
+			      have ? have : "not set");
 }
 
-static void mapped(struct evidence *v, int64_t trial, int rank)
+static void mapped(struct evidence *v, const struct shown *t, int rank)
 {
-	for (size_t i = 0; i < v->n; i++)
-		if (v->rows[i].trial == trial && v->rows[i].rank == rank &&
-		    str_starts(v->rows[i].key, "maps.") &&
-		    strstr(v->rows[i].key, v->knob->proof.maps))
+	for (size_t i = t->from; i < t->from + t->n; i++)
+		if (v->rows[i].rank == rank && str_starts(v->rows[i].key, "maps.") &&
+		    strstr(v->rows[i].key + strlen("maps."), v->knob->proof.maps))
 			return;
 	v->reason = xasprintf("no effect: no file named *%s* is mapped into rank %d (trial %lld)",
-			      v->knob->proof.maps, rank, (long long)trial);
+			      v->knob->proof.maps, rank, (long long)t->trial);
 }
 
-static void acknowledged(struct evidence *v, int64_t trial)
+static void acknowledged(struct evidence *v, const struct shown *t)
 {
 	_cleanup_free_ char *key = xasprintf("ack.%s", v->knob->name);
 
-	for (size_t i = 0; i < v->n; i++)
-		if (v->rows[i].trial == trial && strcmp(v->rows[i].key, key) == 0)
+	for (size_t i = t->from; i < t->from + t->n; i++)
+		if (strcmp(v->rows[i].key, key) == 0)
 			return;
 	v->reason = xasprintf(
 		"not acknowledged: nothing in the output of trial %lld says that %s = %s was read",
-		(long long)trial, v->knob->name, v->value);
+		(long long)t->trial, v->knob->name, v->value);
 }
 
 /* The sampled metric of the treatment lies on the declared side of the baseline's in every block.
@@ -164,7 +174,7 @@ static int moved(struct evidence *v, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < n; j++) {
 			if (rows[i].block != rows[j].block || rows[i].arm != v->arm->id ||
-			    rows[j].arm != v->base->id || !isfinite(rows[i].value) ||
+			    rows[j].arm != v->stage->arms[0].id || !isfinite(rows[i].value) ||
 			    !isfinite(rows[j].value))
 				continue;
 			pairs++;
@@ -193,32 +203,33 @@ static bool declared_env(const struct evidence *v, const char *name)
 	return !str_eq(a, b) || kvs_has(&v->base_config.env, name) != kvs_has(&v->config.env, name);
 }
 
-static void compare_env(struct evidence *v, int64_t base_trial, int64_t trial,
+static void compare_env(struct evidence *v, const struct shown *other,
 			const struct effective_row *row)
 {
 	const char *name = str_starts(row->key, "env.") ? row->key + 4 : row->key + 8;
 	_cleanup_free_ char *env = xasprintf("env.%s", name);
-	int64_t other_trial = row->trial == trial ? base_trial : trial;
-	const char *other = arm_value(v, other_trial, row->rank, row->key);
+	const char *have = value_of(v, other, row->rank, row->key);
+	bool text = str_starts(row->key, "env.");
 
-	if (str_eq(row->value, other) || is_volatile(name) || declared_env(v, name) ||
+	if (str_eq(row->value, have) || is_volatile(name) || declared_env(v, name) ||
 	    implied(v, env))
 		return;
 	v->reason = xasprintf("undeclared difference: %s is %s in the one arm and %s in the other "
 			      "(trials %lld, %lld)",
-			      name, str_starts(row->key, "env.") ? row->value : "other text",
-			      other ? (str_starts(row->key, "env.") ? other : "other text")
-				    : "not set",
-			      (long long)row->trial, (long long)other_trial);
+			      name, text ? row->value : "other text",
+			      !have  ? "not set"
+			      : text ? have
+				     : "other text",
+			      (long long)row->trial, (long long)other->trial);
 }
 
-/* How often a token stands in a JSON list of arguments. Digits that name trials are masked. */
 static size_t count_token(const struct json *argv, const char *token)
 {
+	const struct json *j;
 	size_t n = 0;
 
-	for (size_t i = 0; i < json_len(argv); i++)
-		n += strcmp(json_text(json_at(argv, i), ""), token) == 0;
+	for (j = json_first(argv); j; j = json_next(j))
+		n += strcmp(json_text(j, ""), token) == 0;
 	return n;
 }
 
@@ -231,132 +242,196 @@ static size_t count_config(const struct strv *argv, const char *token)
 	return n;
 }
 
+/* "--name", "--name=value", or the value that follows "--name". */
+static bool implied_argument(const struct evidence *v, const char *before, const char *token)
+{
+	for (size_t i = 0; i < v->knob->implies.n; i++) {
+		const char *name = v->knob->implies.v[i];
+		size_t n;
+
+		if (!str_starts(name, "arg."))
+			continue;
+		name += strlen("arg.");
+		n = strlen(name);
+		if (strcmp(token, name) == 0 || (before && strcmp(before, name) == 0) ||
+		    (strncmp(token, name, n) == 0 && token[n] == '='))
+			return true;
+	}
+	return false;
+}
+
 /* A token may be more frequent in one arm only by as much as in its configuration. Tokens that hold
  * the trial's own directory are volatile. */
 static void compare_tokens(struct evidence *v, const struct json *a, const struct json *b,
 			   const struct strv *ca, const struct strv *cb)
 {
-	for (size_t i = 0; i < json_len(a) && !v->reason; i++) {
-		const char *t = json_text(json_at(a, i), "");
+	const char *before = NULL;
+
+	for (const struct json *j = json_first(a); j && !v->reason; j = json_next(j)) {
+		const char *t = json_text(j, "");
 		long have = (long)count_token(a, t) - (long)count_token(b, t);
 		long want = (long)count_config(ca, t) - (long)count_config(cb, t);
 
-		if (have > 0 && have > want && !strstr(t, "/blocks/") && !implied(v, t))
+		if (have > 0 && have > want && !strstr(t, "/blocks/") &&
+		    !implied_argument(v, before, t))
 			v->reason = xasprintf(
 				"undeclared difference: the argument %s stands in one arm only", t);
+		before = t;
 	}
 }
 
-static void compare_argv(struct evidence *v, int64_t base_trial, int64_t trial)
+static void compare_argv(struct evidence *v, const struct shown *base, const struct shown *t,
+			 int rank)
 {
-	const char *a = arm_value(v, base_trial, 0, "argv"), *b = arm_value(v, trial, 0, "argv");
+	const char *a = value_of(v, base, rank, "argv"), *b = value_of(v, t, rank, "argv");
 	_cleanup_(json_freep) struct json *ja = NULL;
 	_cleanup_(json_freep) struct json *jb = NULL;
 
-	if (!a || !b || json_parse("argv", a, strlen(a), &ja, NULL) < 0 ||
+	if (!a || !b || strcmp(a, b) == 0 || json_parse("argv", a, strlen(a), &ja, NULL) < 0 ||
 	    json_parse("argv", b, strlen(b), &jb, NULL) < 0)
 		return;
 	compare_tokens(v, ja, jb, &v->base_config.argv, &v->config.argv);
 	compare_tokens(v, jb, ja, &v->config.argv, &v->base_config.argv);
 }
 
-/* One trial of the treatment against one of the baseline in the same block. */
-static void compare(struct evidence *v, int64_t base_trial, int64_t trial)
+/* The rows of one trial against those of another of the same block. A rank that only one of them
+ * shows says nothing about differences. */
+static void compare(struct evidence *v, const struct shown *t, const struct shown *other)
 {
-	for (size_t i = 0; i < v->n && !v->reason; i++) {
+	for (size_t i = t->from; i < t->from + t->n && !v->reason; i++) {
 		const struct effective_row *row = &v->rows[i];
 
-		if ((row->trial == trial || row->trial == base_trial) &&
-		    (str_starts(row->key, "env.") || str_starts(row->key, "envhash.")))
-			compare_env(v, base_trial, trial, row);
+		if (!value_of(v, other, row->rank, "argv"))
+			continue;
+		if (str_starts(row->key, "env.") || str_starts(row->key, "envhash."))
+			compare_env(v, other, row);
+		else if (strcmp(row->key, "argv") == 0 && t->arm == v->arm->id)
+			compare_argv(v, other, t, row->rank);
 	}
-	if (!v->reason)
-		compare_argv(v, base_trial, trial);
 }
 
-static void check_trial(struct evidence *v, int64_t trial)
+/* Every rank that /proc showed; a launcher beside its ranks has rank -1 and proves nothing. */
+static void check_trial(struct evidence *v, const struct shown *t)
 {
+	const struct proof *p = &v->knob->proof;
 	int last = -1;
 
-	for (size_t i = 0; i < v->n && !v->reason; i++) {
+	for (size_t i = t->from; i < t->from + t->n && !v->reason; i++) {
 		const struct effective_row *row = &v->rows[i];
 
-		if (row->trial != trial || row->rank == last || str_starts(row->key, "ack."))
+		if (row->rank <= last || str_starts(row->key, "ack."))
 			continue;
 		last = row->rank;
-		delivered(v, trial, row->rank);
-		if (!v->reason && v->knob->proof.maps)
-			mapped(v, trial, row->rank);
+		if (p->level >= PROOF_DELIVERED)
+			delivered(v, t, row->rank);
+		if (!v->reason && p->level >= PROOF_EFFECTIVE && p->maps)
+			mapped(v, t, row->rank);
 	}
-	if (!v->reason && (v->knob->proof.fact || v->knob->proof.log_pattern))
-		acknowledged(v, trial);
+	if (!v->reason && last < 0 && p->level >= PROOF_DELIVERED)
+		v->reason = xasprintf("not delivered: no rank of trial %lld could be read in /proc",
+				      (long long)t->trial);
+	if (!v->reason && p->level >= PROOF_ACKNOWLEDGED && (p->fact || p->log_pattern))
+		acknowledged(v, t);
 }
 
-static int64_t base_trial_of(const struct evidence *v, int64_t block)
+static const struct shown *baseline_in(const struct evidence *v, int64_t block)
 {
-	for (size_t i = 0; i < v->n; i++)
-		if (v->rows[i].block == block && v->rows[i].arm == v->base->id)
-			return v->rows[i].trial;
-	return 0;
+	for (size_t i = 0; i < v->n_trials; i++)
+		if (v->trials[i].block == block && v->trials[i].arm == v->stage->arms[0].id)
+			return &v->trials[i];
+	return NULL;
 }
 
 static void check_trials(struct evidence *v)
 {
-	int64_t last = 0;
+	bool any = false;
 
-	for (size_t i = 0; i < v->n && !v->reason; i++) {
-		const struct effective_row *row = &v->rows[i];
-		int64_t base;
+	for (size_t i = 0; i < v->n_trials && !v->reason; i++) {
+		const struct shown *t = &v->trials[i], *base;
 
-		if (row->arm != v->arm->id || row->trial == last)
+		if (t->arm != v->arm->id)
 			continue;
-		last = row->trial;
-		check_trial(v, row->trial);
-		base = base_trial_of(v, row->block);
-		if (!v->reason && base)
-			compare(v, base, row->trial);
+		any = true;
+		check_trial(v, t);
+		base = v->reason ? NULL : baseline_in(v, t->block);
+		if (base) {
+			compare(v, t, base);
+			compare(v, base, t);
+		}
 	}
-	if (!last && !v->reason)
+	if (!any && v->knob->proof.level >= PROOF_DELIVERED)
 		v->reason = xstrdup(
 			"not delivered: no process of the treatment could be read in /proc");
 }
 
-static int open_evidence(struct evidence *v, struct err *e)
+/* Rows of one trial stand together from here on. */
+static void group_rows(struct evidence *v)
 {
-	struct db *db = v->c->ws->db;
-	const struct hypothesis_row *h = facts_hypothesis(&v->c->facts, v->arm->hypothesis);
+	size_t cap = 0;
+
+	if (v->n_rows)
+		qsort(v->rows, v->n_rows, sizeof *v->rows, compare_rows);
+	for (size_t i = 0; i < v->n_rows; i++) {
+		const struct effective_row *r = &v->rows[i];
+
+		if (i == 0 || r->trial != v->rows[i - 1].trial) {
+			v->trials = xgrow(v->trials, v->n_trials, &cap, sizeof *v->trials);
+			v->trials[v->n_trials++] = (struct shown){
+				.trial = r->trial, .block = r->block, .arm = r->arm, .from = i};
+		}
+		v->trials[v->n_trials - 1].n++;
+	}
+}
+
+int evidence_load(struct campaign *c, const struct stage_row *s, struct evidence **out,
+		  struct err *e)
+{
+	struct evidence *v = xcalloc(1, sizeof *v);
+	int rc = query_config_get(c->ws->db, s->arms[0].config, &v->base_config, e);
+
+	v->c = c;
+	v->stage = s;
+	if (rc == 0)
+		rc = query_stage_effective(c->ws->db, s->id, &v->rows, &v->n_rows, e);
+	if (rc < 0) {
+		evidence_free(v);
+		return rc;
+	}
+	group_rows(v);
+	*out = v;
+	return 0;
+}
+
+void evidence_free(struct evidence *v)
+{
+	if (!v)
+		return;
+	effective_rows_free(v->rows, v->n_rows);
+	free(v->trials);
+	config_done(&v->base_config);
+	free(v);
+}
+
+int evidence_check(struct evidence *v, size_t arm, char **reason, struct err *e)
+{
+	const struct hypothesis_row *h;
 	int rc;
 
+	*reason = NULL;
+	v->arm = &v->stage->arms[arm];
+	h = facts_hypothesis(&v->c->facts, v->arm->hypothesis);
 	if (!h || !(v->knob = recipe_knob(v->c->recipe, h->knob)))
 		return err_set(e, ERR_STATE, "arm %s: its hypothesis or knob is gone",
 			       v->arm->label);
 	v->value = h->value;
-	if ((rc = query_config_get(db, v->base->config, &v->base_config, e)) < 0 ||
-	    (rc = query_config_get(db, v->arm->config, &v->config, e)) < 0)
+	if ((rc = query_config_get(v->c->ws->db, v->arm->config, &v->config, e)) < 0)
 		return rc;
-	rc = query_stage_effective(db, v->stage->id, &v->rows, &v->n, e);
-	if (rc == 0 && v->n)
-		qsort(v->rows, v->n, sizeof *v->rows, compare_rows);
-	return rc;
-}
-
-int evidence_check(struct campaign *c, const struct stage_row *s, size_t arm, char **reason,
-		   struct err *e)
-{
-	struct evidence v = {.c = c, .stage = s, .base = &s->arms[0], .arm = &s->arms[arm]};
-	int rc = open_evidence(&v, e);
-
-	*reason = NULL;
-	if (rc == 0 && v.knob->proof.level != PROOF_NONE) {
-		check_trials(&v);
-		if (!v.reason && v.knob->proof.metric)
-			rc = moved(&v, e);
-	}
+	check_trials(v);
+	if (!v->reason && v->knob->proof.level >= PROOF_EFFECTIVE && v->knob->proof.metric)
+		rc = moved(v, e);
+	config_done(&v->config);
 	if (rc == 0)
-		*reason = TAKE(v.reason);
-	free(v.reason);
-	effective_rows_free(v.rows, v.n);
-	config_done(&v.base_config);
-	config_done(&v.config);
+		*reason = TAKE(v->reason);
+	free(TAKE(v->reason));
 	return rc;
 }

@@ -166,19 +166,24 @@ static int mark_invalid(struct campaign *c, const struct stage_row *s, size_t ar
  * trials all failed have left no evidence and are judged by their failures. */
 static int look(struct campaign *c, const struct stage_row *s, struct err *e)
 {
+	struct evidence *v = NULL;
 	struct pairs p;
 	int rc = pairs_load(c, s, &p, e);
 
+	if (rc < 0)
+		return rc;
+	rc = evidence_load(c, s, &v, e);
 	for (size_t a = 1; rc == 0 && a < s->n_arms; a++) {
 		char *reason = NULL;
 
 		if (is_invalid(c, &s->arms[a]) || p.trials[a] == p.failed[a])
 			continue;
-		rc = evidence_check(c, s, a, &reason, e);
+		rc = evidence_check(v, a, &reason, e);
 		if (rc == 0 && reason)
 			rc = mark_invalid(c, s, a, reason, e);
 		free(reason);
 	}
+	evidence_free(v);
 	pairs_done(&p);
 	return rc < 0 ? rc : facts_load(c, e);
 }

@@ -205,10 +205,15 @@ int pairs_guards(struct campaign *c, const struct stage_row *s, size_t arm,
 
 /* -- evidence.c ------------------------------------------------------------------------------- */
 
-/* Is the setting of treatment arm `arm` shown to have taken effect, and nothing undeclared with it?
- * *reason NULL: yes. Else a sentence (heap). `measured`: blocks with both arms. */
-int evidence_check(struct campaign *c, const struct stage_row *s, size_t arm, char **reason,
-		   struct err *e);
+/* Everything that the trials of a stage showed, read once for all its arms. */
+struct evidence;
+int evidence_load(struct campaign *c, const struct stage_row *s, struct evidence **out,
+		  struct err *e);
+void evidence_free(struct evidence *v); /* NULL is fine */
+/* Is the setting of treatment arm `arm` shown at the level that its knob requires, in every rank of
+ * every trial that was read, and nothing undeclared with it? *reason NULL: yes. Else a sentence
+ * (heap). */
+int evidence_check(struct evidence *v, size_t arm, char **reason, struct err *e);
 
 /* -- campaign.c ------------------------------------------------------------------------------ */
 

@@ -112,6 +112,17 @@ static int guards(struct campaign *c, const struct stage_row *s, const struct pa
 	return 0;
 }
 
+static int proof(struct campaign *c, const struct stage_row *s, char **invalid, struct err *e)
+{
+	struct evidence *v = NULL;
+	int rc = evidence_load(c, s, &v, e);
+
+	if (rc == 0)
+		rc = evidence_check(v, 1, invalid, e);
+	evidence_free(v);
+	return rc;
+}
+
 static int evaluate(struct campaign *c, const struct stage_row *s, struct evaluation *v,
 		    struct err *e)
 {
@@ -129,7 +140,7 @@ static int evaluate(struct campaign *c, const struct stage_row *s, struct evalua
 	(void)decide_confirm(&plan, d, n, &v->decision);
 	rc = guards(c, s, &p, &facts.guard, &guard_text, e);
 	if (rc == 0 && p.trials[1] > p.failed[1])
-		rc = evidence_check(c, s, 1, &invalid, e);
+		rc = proof(c, s, &invalid, e);
 	facts.invalid = invalid != NULL;
 	facts.blocks = n;
 	facts.ended = decide_next_look(c->row.mode, n) == 0 ||
