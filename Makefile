@@ -98,7 +98,7 @@ AGENT_LINK := -static -Wl,--fatal-warnings -l:libyajl_s.a -l:libpcre2-8.a -l:lib
 else
 AGENT_LINK := -lyajl -lpcre2-8 -lxxhash -lm
 endif
-HAVE_SLURM := $(if $(SLURM_SRC),$(shell echo '\#include <slurm/slurm.h>' | $(CC) $(CPPFLAGS) -E -x c -o /dev/null - 2>/dev/null && echo yes))
+HAVE_SLURM := $(if $(SLURM_SRC),$(shell $(CC) $(CPPFLAGS) -include slurm/slurm.h -E -x c -o /dev/null /dev/null 2>/dev/null && echo yes))
 UNIT_BIN   := $(UNIT_SRC:%.c=$(B)/%)
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 PROG_BIN   := $(PROG_SRC:%.c=$(B)/%)

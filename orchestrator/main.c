@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Dispatch and exit status only: every subcommand is a file in orchestrator/cmd/. */
 #include <argp.h>
-#include <errno.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "orchestrator/base/log.h"
 #include "orchestrator/base/mem.h"
@@ -115,6 +116,13 @@ static int command_line(int argc, char **argv)
 	return dispatch(argc - i, argv + i);
 }
 
+static bool reader_left(void)
+{
+	struct pollfd p = {.fd = STDOUT_FILENO};
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+}
+
 int main(int argc, char **argv)
 {
 	int status;
@@ -123,11 +131,10 @@ int main(int argc, char **argv)
 	argp_err_exit_status = EXIT_USAGE; /* of glibc, for the options of every command */
 	signal(SIGPIPE, SIG_IGN); /* a helper that dies is an error to report, not our death */
 	status = command_line(argc, argv);
-	/* A full disk under a redirected report must not look like success. */
-	if (fflush(stdout) || ferror(stdout)) {
-		if (errno != EPIPE)
-			fprintf(stderr, "fettle: error: cannot write the output: %s\n",
-				strerror(errno));
+	/* A full disk under a redirected report must not look like success. A reader that went away
+	 * (`| head`) has what it wanted. */
+	if ((fflush(stdout) || ferror(stdout)) && !reader_left()) {
+		fputs("fettle: error: cannot write the output: is the disk full?\n", stderr);
 		return status ? status : EXIT_PERMANENT;
 	}
 	return status;

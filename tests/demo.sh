@@ -30,13 +30,15 @@ case $rc in
 esac
 
 "$fettle" report --format markdown >"$workspace/report.md" || exit
+can=
+"$fettle" recommend >/dev/null 2>&1 && can="
+  $fettle recommend            the validated configuration as an env file"
 cat <<END
 
 The whole report:              $workspace/report.md
 Every figure, with sqlite3:    sqlite3 $workspace/fettle.db .tables
 
-What to type next, with  export FETTLE_WORKSPACE=$workspace
-  $fettle recommend            the validated configuration as an env file
+What to type next, with  export FETTLE_WORKSPACE=$workspace$can
   $fettle report --format json the same report for programs
   $fettle knobs                what else can be tried
 END

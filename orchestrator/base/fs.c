@@ -146,8 +146,11 @@ static int make_dir(const char *path, mode_t mode, struct err *e)
 
 	if (mkdir(path, mode) == 0)
 		return 0;
-	if (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return 0;
+	if (errno == EEXIST && stat(path, &st) == 0) {
+		if (S_ISDIR(st.st_mode))
+			return 0;
+		errno = ENOTDIR;
+	}
 	return err_sys(e, ERR_IO, "cannot make directory %s", path);
 }
 

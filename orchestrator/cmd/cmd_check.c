@@ -18,6 +18,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 's':
 		a->scheduler = arg;
+		if (!sched_find(arg))
+			argp_error(state, "no scheduler is called %s: local, slurm, fake", arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->recipe)

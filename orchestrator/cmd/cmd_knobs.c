@@ -344,7 +344,7 @@ static int unknown(const char *name, const struct knob *v, size_t n, struct err 
 		e, ERR_NOT_FOUND,
 		"the catalogue has no knob \"%s\" and no campaign here used one%s%s%s; `fettle "
 		"knobs` lists them",
-		name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"" : "");
+		name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 static bool used_here(const struct past *p, const char *name)

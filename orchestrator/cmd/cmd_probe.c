@@ -55,6 +55,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!a->file && !a->list)
 			argp_error(state, "which file? (--list says what can be read)");
+		if (a->metric && !a->pattern)
+			argp_error(state, "--metric goes with --pattern");
+		if (a->pattern && a->as && !str_eq(a->as, "pattern"))
+			argp_error(state, "--pattern is itself a way of reading: leave --as out");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -258,14 +262,23 @@ static int unknown_probe(const char *name, struct err *e)
 	near = str_nearest(name, names);
 	return err_set(e, ERR_USAGE,
 		       "there is no probe \"%s\"%s%s%s; `fettle probe --list` names them", name,
-		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"" : "");
+		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+static int cannot_read(gzFile f, const char *file, struct err *e)
+{
+	int z;
+	const char *why = gzerror(f, &z);
+
+	return z == Z_ERRNO ? err_sys(e, ERR_IO, "%s", file)
+			    : err_set(e, ERR_IO, "%s: a damaged gzip file: %s", file, why);
 }
 
 static int choose(const struct args *a, const struct probe **out, struct err *e)
 {
 	_cleanup_free_ char *head = NULL;
 	gzFile f;
-	int n;
+	int n, rc = 0;
 
 	if (a->as || a->pattern) {
 		*out = probe_find(a->as ? a->as : "pattern");
@@ -275,9 +288,11 @@ static int choose(const struct args *a, const struct probe **out, struct err *e)
 		return err_sys(e, ERR_NOT_FOUND, "%s", a->file);
 	head = xmalloc(HEAD_BYTES);
 	n = gzread(f, head, HEAD_BYTES);
-	gzclose(f);
 	if (n < 0)
-		return err_set(e, ERR_IO, "%s: cannot be read", a->file);
+		rc = cannot_read(f, a->file, e);
+	gzclose(f);
+	if (rc < 0)
+		return rc;
 	*out = probe_sniff(head, (size_t)n);
 	if (!*out)
 		return err_set(

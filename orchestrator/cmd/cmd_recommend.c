@@ -18,6 +18,14 @@ struct args {
 	bool force;
 };
 
+static bool known_form(const char *form)
+{
+	for (const char *const *f = recommend_forms; *f; f++)
+		if (str_eq(*f, form))
+			return true;
+	return false;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
@@ -28,6 +36,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'a':
 		a->form = arg;
+		if (!known_form(arg))
+			argp_error(state, "there is no form %s: env, sbatch or json", arg);
 		return 0;
 	case 'o':
 		a->file = arg;

@@ -82,8 +82,9 @@ static int load(struct workspace *w, const struct campaign_row *row, struct glan
 	return load_stage(w, g, e);
 }
 
-static void print_text(const struct glance *g)
+static void print_text(const struct workspace *w, const struct glance *g)
 {
+	_cleanup_free_ char *resume = drive_command("resume", w, g->row->id);
 	char when[32], cost[32];
 
 	clock_iso(g->row->created_us, when, sizeof when);
@@ -97,7 +98,9 @@ static void print_text(const struct glance *g)
 		printf("      driven by process %lld on %s\n", (long long)g->lease.pid,
 		       g->lease.host);
 	else if (g->row->state == CAMPAIGN_RUNNING)
-		printf("      nobody drives it: fettle resume %lld\n", (long long)g->row->id);
+		printf("      nobody drives it: %s\n", resume);
+	else if (g->row->state == CAMPAIGN_STOPPED)
+		printf("      to go on: %s\n", resume);
 }
 
 static struct json *to_json(const struct glance *g)
@@ -133,7 +136,7 @@ static int print_all(struct workspace *w, const struct campaign_row *rows, size_
 		if (json)
 			json_add(list, to_json(&g));
 		else
-			print_text(&g);
+			print_text(w, &g);
 	}
 	if (json) {
 		text = json_print(list, true);

@@ -96,9 +96,11 @@ static int stop(struct workspace *w, const struct args *a, struct err *e)
 		return rc;
 	if (!(held && ask_owner(&l, e)))
 		rc = stop_here(w, id, a, e);
-	if (rc == 0)
-		printf("campaign %lld is stopped; `fettle resume %lld` goes on\n", (long long)id,
-		       (long long)id);
+	if (rc == 0) {
+		_cleanup_free_ char *command = drive_command("resume", w, id);
+
+		printf("campaign %lld is stopped; `%s` goes on\n", (long long)id, command);
+	}
 	return rc;
 }
 

@@ -15,6 +15,7 @@
 #include "orchestrator/base/paths.h"
 #include "orchestrator/cmd/progress.h"
 #include "orchestrator/report/report.h"
+#include "orchestrator/report/text.h"
 #include "probes/probe.h"
 
 enum {
@@ -160,7 +161,13 @@ int drive_find(struct workspace *w, const char *which, int64_t *id, struct err *
 	if (which && str_to_i64(which, &number)) {
 		struct campaign_row row;
 
-		if ((rc = query_campaign_get(w->db, number, &row, e)) < 0)
+		rc = query_campaign_get(w->db, number, &row, e);
+		if (rc == -ERR_NOT_FOUND)
+			return err_set(e, ERR_NOT_FOUND,
+				       "%s holds no campaign %lld; `fettle status` lists those "
+				       "that it holds",
+				       w->root, (long long)number);
+		if (rc < 0)
 			return rc;
 		campaign_row_done(&row);
 		*id = number;
@@ -170,12 +177,23 @@ int drive_find(struct workspace *w, const char *which, int64_t *id, struct err *
 		return rc;
 	if (n == 0)
 		rc = err_set(e, ERR_NOT_FOUND,
-			     "%s holds no campaign%s%s; `fettle run RECIPE` starts one", w->root,
-			     which ? " called " : "", which ? which : "");
+			     "%s holds no campaign%s%s; `fettle run RECIPE` starts one%s", w->root,
+			     which ? " called " : "", which ? which : "",
+			     which ? ", `fettle status` lists those that it holds" : "");
 	else
 		*id = rows[0].id;
 	campaign_rows_free(rows, n);
 	return rc;
+}
+
+char *drive_command(const char *verb, const struct workspace *w, int64_t id)
+{
+	struct buf b = {0};
+
+	text_sh(&b, strchr(program_invocation_name, '/') ? program_invocation_name : "fettle");
+	buf_printf(&b, " %s %lld -w ", verb, (long long)id);
+	text_sh(&b, w->root);
+	return buf_take(&b);
 }
 
 static int exit_of_state(const struct campaign_row *row)
@@ -227,11 +245,18 @@ static void read_signals(struct driver *d)
 		d->signals++;
 }
 
+/* From here on Ctrl-C ends us at once, as kill -9 would: a cluster that does not answer must not
+ * hold the terminal. Not so SIGHUP, which a closed terminal may send twice. */
 static int stop_by_signal(struct driver *d, struct err *e)
 {
+	sigset_t set;
+
 	progress_end(&d->view);
 	fputs("fettle: stopping: cancelling the jobs in flight (again to leave them running)\n",
 	      stderr);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	return campaign_cancel(d->campaign, "stopped by a signal", e);
 }
 
@@ -270,6 +295,21 @@ static int open_campaign(struct driver *d, int64_t id, struct err *e)
 	return campaign_open(d->w, id, &o, &d->campaign, e);
 }
 
+/* After an error: what another process drives is to be watched or stopped, not resumed. */
+static void say_next(struct workspace *w, int64_t id)
+{
+	_cleanup_free_ char *stop = drive_command("stop", w, id);
+	_cleanup_free_ char *look = drive_command("status", w, id);
+	_cleanup_free_ char *resume = drive_command("resume", w, id);
+	struct lease l;
+	bool held = false;
+
+	if (query_lease_get(w->db, id, &l, &held, NULL) == 0 && held)
+		fprintf(stderr, "fettle: `%s` shows how far it is, `%s` stops it\n", look, stop);
+	else
+		fprintf(stderr, "fettle: nothing is lost: `%s` goes on\n", resume);
+}
+
 int drive_campaign(const struct cmd *c, struct workspace *w, int64_t id,
 		   const struct drive_options *o)
 {
@@ -293,9 +333,10 @@ int drive_campaign(const struct cmd *c, struct workspace *w, int64_t id,
 		close(d.signal_fd);
 	sigprocmask(SIG_SETMASK, &d.old_mask, NULL);
 	if (rc < 0) {
-		fprintf(stderr, "fettle: nothing is lost: `fettle resume %lld` goes on\n",
-			(long long)id);
-		return cmd_fail(c, &e);
+		int status = cmd_fail(c, &e);
+
+		say_next(w, id);
+		return status;
 	}
 	return drive_summary(c, w, id, o);
 }
@@ -370,16 +411,16 @@ static int write_reports(struct workspace *w, const struct report *rep, int64_t 
 	return rc;
 }
 
-static void print_next(const struct report *rep, const char *root, int64_t id)
+static void print_next(const struct report *rep, const struct workspace *w, int64_t id)
 {
-	printf("\nreport: %s/reports/campaign-%lld.md\n", root, (long long)id);
-	if (rep->campaign.state == CAMPAIGN_STOPPED)
-		printf("next: fettle resume %lld -w %s\n", (long long)id, root);
-	else if (rep->has_fix)
-		printf("next: fettle recommend %lld --as env -w %s   (or sbatch, json)\n",
-		       (long long)id, root);
-	else
-		printf("next: fettle report %lld -w %s\n", (long long)id, root);
+	bool fixed = rep->has_fix && recommend_confirmed(rep);
+	const char *verb = rep->campaign.state == CAMPAIGN_STOPPED ? "resume"
+			   : fixed				   ? "recommend"
+								   : "report";
+	_cleanup_free_ char *command = drive_command(verb, w, id);
+
+	printf("\nreport: %s/reports/campaign-%lld.md\n", w->root, (long long)id);
+	printf("next: %s%s\n", command, fixed ? "   (--as sbatch, --as json)" : "");
 }
 
 int drive_summary(const struct cmd *c, struct workspace *w, int64_t id,
@@ -401,7 +442,7 @@ int drive_summary(const struct cmd *c, struct workspace *w, int64_t id,
 		if (!o->json)
 			printf("\n%s", text.data ? text.data : "");
 		if (!o->json && status != 4)
-			print_next(rep, w->root, id);
+			print_next(rep, w, id);
 	}
 	buf_free(&text);
 	report_free(rep);

@@ -46,6 +46,9 @@ int drive_load(const char *file, const char *scheduler, struct recipe **r, struc
 /* A campaign by number, by name (newest of it), or NULL: the newest of all. */
 int drive_find(struct workspace *w, const char *which, int64_t *id, struct err *e);
 
+/* "fettle VERB ID -w ROOT" to be typed in a shell, with the path by which we were called; heap. */
+char *drive_command(const char *verb, const struct workspace *w, int64_t id);
+
 /* Drive it; returns the exit status. Prints progress on stdout and the summary at the end. */
 int drive_campaign(const struct cmd *c, struct workspace *w, int64_t id,
 		   const struct drive_options *o);

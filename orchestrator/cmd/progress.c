@@ -91,6 +91,12 @@ static void tell_line(struct progress_view *v, const struct progress *p)
 	fflush(v->out);
 }
 
+/* Blocks of these stages hold two arms each: the time of one is a first guess for the next. */
+static bool pairwise(const char *stage)
+{
+	return str_eq(stage, "aa") || str_eq(stage, "confirm") || str_eq(stage, "final");
+}
+
 /* "block N (attempt M) started" and "block N done" bracket a block. */
 static void time_blocks(struct progress_view *v, const struct progress *p)
 {
@@ -103,6 +109,8 @@ static void time_blocks(struct progress_view *v, const struct progress *p)
 
 		v->block_s = (v->block_s * v->blocks_timed + s) / (v->blocks_timed + 1);
 		v->blocks_timed++;
+		if (pairwise(v->stage))
+			v->pair_s = v->block_s;
 		v->block_start_us = 0;
 	}
 }
@@ -114,8 +122,8 @@ void progress_tell(void *ctx, const struct progress *p)
 	if (!v->start_us)
 		v->start_us = p->at_us;
 	time_blocks(v, p);
-	if (!p->stage || strcmp(p->stage, v->stage) != 0) {
-		v->block_s = 0;
+	if (p->stage && strcmp(p->stage, v->stage) != 0) {
+		v->block_s = pairwise(p->stage) ? v->pair_s : 0;
 		v->blocks_timed = 0;
 	}
 	snprintf(v->stage, sizeof v->stage, "%s", p->stage ? p->stage : "");
@@ -146,18 +154,48 @@ static void effect_text(const struct progress *p, char *out, size_t n)
 			 100 * p->hi);
 }
 
+static void duration(double s, char *out, size_t n)
+{
+	if (s < 120)
+		snprintf(out, n, "%.0f s", s > 1 ? ceil(s) : 1);
+	else if (s < 7200)
+		snprintf(out, n, "%.0f min", s / 60);
+	else
+		snprintf(out, n, "%.1f h", s / 3600);
+}
+
 /* At most so long: the stage's planned blocks at the mean time of those that ended. */
-static void left_text(const struct progress_view *v, int64_t now_us, char *out, size_t n)
+static void left_text(const struct progress_view *v, int64_t now_us, const char *before,
+		      const char *after, char *out, size_t n)
 {
 	const struct progress *p = &v->last;
 	double s = v->block_s * (p->blocks_planned - p->blocks_done);
+	char time[32];
 
 	out[0] = '\0';
-	if (!(v->block_s > 0))
+	if (!(v->block_s > 0) || !v->stage[0])
 		return;
 	if (v->block_start_us)
 		s -= (double)(now_us - v->block_start_us) / 1e6;
-	snprintf(out, n, " | stage: at most %.0f s left", s > 0 ? s : 0);
+	duration(s, time, sizeof time);
+	snprintf(out, n, " | %s%s%s", before, time, after);
+}
+
+static void head_text(const struct progress_view *v, int64_t now_us, bool wide, char *out, size_t n)
+{
+	const struct progress *p = &v->last;
+	bool named = p->step >= 1 && p->step <= 5;
+	long long s = (now_us - v->start_us) / 1000000;
+	char step[40] = "starting", stage[80] = "";
+
+	if (named)
+		snprintf(step, sizeof step, "%d/5%s%s", p->step, wide || !v->stage[0] ? " " : "",
+			 wide || !v->stage[0] ? step_names[p->step] : "");
+	if (v->stage[0])
+		snprintf(stage, sizeof stage, "%s%s, block %d of %s%d", wide ? ": " : " ",
+			 v->stage, p->blocks_done + (v->block_start_us != 0),
+			 wide && str_eq(v->stage, "confirm") ? "at most " : "", p->blocks_planned);
+	snprintf(out, n, "[%3lld:%02lld] %s%s", s / 60, s % 60, step, stage);
 }
 
 void progress_cost(double node_s, char *out, size_t n)
@@ -168,25 +206,39 @@ void progress_cost(double node_s, char *out, size_t n)
 		snprintf(out, n, "%.2f node-h", node_s / 3600);
 }
 
+/* The widest of these that fits: the effect is what people wait for, so it goes last. */
+static void compose(const struct progress_view *v, int64_t now_us, size_t cols, char *out, size_t n)
+{
+	char head[2][160], left[2][80], effect[80], sum[32], cost[40];
+
+	for (int wide = 0; wide < 2; wide++)
+		head_text(v, now_us, wide, head[wide], sizeof head[wide]);
+	left_text(v, now_us, "stage: at most ", " left", left[1], sizeof left[1]);
+	left_text(v, now_us, "< ", " left", left[0], sizeof left[0]);
+	effect_text(&v->last, effect, sizeof effect);
+	progress_cost(v->last.node_s, sum, sizeof sum);
+	snprintf(cost, sizeof cost, " | %s", sum);
+
+	const char *const parts[][4] = {
+		{head[1], effect, cost, left[1]}, {head[1], effect, cost, left[0]},
+		{head[0], effect, cost, left[0]}, {head[0], effect, left[0], ""},
+		{head[0], effect, "", ""},        {head[0], "", "", ""},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		snprintf(out, n, "%s%s%s%s", parts[i][0], parts[i][1], parts[i][2], parts[i][3]);
+		if (strlen(out) < cols)
+			return;
+	}
+	out[cols < n ? cols - 1 : n - 1] = '\0';
+}
+
 void progress_tick(struct progress_view *v, int64_t now_us)
 {
-	const struct progress *p = &v->last;
-	char line[WIDTH_MAX + 1], effect[80], left[64], cost[32];
-	int64_t s = (now_us - v->start_us) / 1000000;
-	size_t cols = width(v);
+	char line[WIDTH_MAX + 1];
 
 	if (v->style != STYLE_LIVE || !v->start_us)
 		return;
-	effect_text(p, effect, sizeof effect);
-	left_text(v, now_us, left, sizeof left);
-	progress_cost(p->node_s, cost, sizeof cost);
-	snprintf(line, sizeof line, "[%3lld:%02lld] %d/5 %s, %s block %d of %d%s | %s%s",
-		 (long long)(s / 60), (long long)(s % 60), p->step,
-		 p->step >= 1 && p->step <= 5 ? step_names[p->step] : "start",
-		 p->stage && *p->stage ? p->stage : "-", p->blocks_done + (v->block_start_us != 0),
-		 p->blocks_planned, effect, cost, left);
-	if (strlen(line) >= cols)
-		line[cols - 1] = '\0';
+	compose(v, now_us, width(v), line, sizeof line);
 	fprintf(v->out, "\r\033[K%s", line);
 	fflush(v->out);
 	v->line_open = true;

@@ -24,7 +24,8 @@ struct progress_view {
 	int blocks_timed;
 	bool line_open;       /* a live line stands on the terminal */
 	struct progress last; /* figures of the newest message */
-	char stage[32];
+	char stage[32];       /* open stage, "": none */
+	double pair_s;        /* newest block_s of a stage with two arms */
 };
 
 /* LIVE when out is a terminal, PLAIN otherwise; `json` and `quiet` win. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "experiments/stats.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
@@ -35,15 +36,26 @@ const struct stage_ops *stage_ops_of(enum stage_kind k)
 /* -- telling ------------------------------------------------------------------------------------
  */
 
-/* The open comparison's last stored look, for a live view. */
-static void fill_effect(const struct campaign *c, const struct stage_row *s, struct progress *p)
+/* The pairs of the open comparison so far, for a live view: it decides nothing, so the interval is
+ * the plain one. */
+static void fill_effect(struct campaign *c, const struct stage_row *s, struct progress *p)
 {
-	for (size_t i = 0; i < c->facts.n_verdicts; i++)
-		if (c->facts.verdicts[i].stage == s->id) {
-			p->est = c->facts.verdicts[i].est;
-			p->lo = c->facts.verdicts[i].lo;
-			p->hi = c->facts.verdicts[i].hi;
-		}
+	_cleanup_free_ double *d = NULL;
+	struct stats_mean_ci ci;
+	struct pairs pairs;
+	size_t n;
+
+	if ((s->kind != STAGE_CONFIRM && s->kind != STAGE_FINAL) ||
+	    pairs_load(c, s, &pairs, NULL) < 0)
+		return;
+	n = pairs_diff(&pairs, 1, &d);
+	ci = stats_mean_ci(d, n, 0.95);
+	pairs_done(&pairs);
+	if (n < 2)
+		return;
+	p->est = stats_relative(ci.mean);
+	p->lo = stats_relative(ci.lo);
+	p->hi = stats_relative(ci.hi);
 }
 
 void campaign_tell(struct campaign *c, enum progress_kind k, int step, const char *fmt, ...)

@@ -31,8 +31,14 @@ static void set_field(struct json *o, const char *name, const char *path, const 
 {
 	_cleanup_free_ char *text = proc_field(path, key);
 
-	if (text)
+	size_t n = text ? strlen(text) : 0;
+
+	if (n >= 2 && text[0] == '"' && text[n - 1] == '"') { /* values of /etc/os-release */
+		text[n - 1] = '\0';
+		json_set_text(o, name, text + 1);
+	} else if (text) {
 		json_set_text(o, name, text);
+	}
 }
 
 char *fingerprint_json(const char *scheduler)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/method/workspace.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "experiments/query.h"
@@ -29,9 +30,12 @@ void workspace_close(struct workspace *w)
 static int make_directories(const char *dir, struct err *e)
 {
 	_cleanup_free_ char *blocks = fs_join(dir, "blocks");
-	int rc = fs_mkdirs(dir, 0700, e);
 
-	return rc < 0 ? rc : fs_mkdirs(blocks, 0700, e);
+	if (fs_mkdirs(dir, 0700, e) < 0 || fs_mkdirs(blocks, 0700, e) < 0)
+		return err_wrap(e, "%s cannot be the workspace (--workspace DIR or "
+				   "$FETTLE_WORKSPACE names another)",
+				dir);
+	return 0;
 }
 
 int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock,
@@ -43,22 +47,22 @@ int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock
 
 	if (mode == DB_CREATE && (rc = make_directories(dir, e)) < 0)
 		return rc;
-	w = xcalloc(1, sizeof *w);
-	w->clock = clock;
-	if (!fs_exists(dir)) {
-		rc = err_set(
+	path = fs_join(dir, "fettle.db");
+	if (mode != DB_CREATE && !fs_exists(path) && errno != EACCES)
+		return err_set(
 			e, ERR_NOT_FOUND,
 			"%s: no workspace here; `fettle run RECIPE` makes one, --workspace DIR or "
 			"$FETTLE_WORKSPACE names another",
 			dir);
-		goto fail;
-	}
+	w = xcalloc(1, sizeof *w);
+	w->clock = clock;
 	w->root = fs_absolute(dir, e);
 	if (!w->root) {
 		rc = -ERR_IO;
 		goto fail;
 	}
 	w->blocks_root = fs_join(w->root, "blocks");
+	free(path);
 	path = fs_join(w->root, "fettle.db");
 	rc = db_open(path, mode, clock, &w->db, e);
 	if (rc == 0 && mode != DB_READ)

@@ -324,12 +324,16 @@ static int make_plan(struct loading *l, struct recipe **out, struct script_sourc
 static int add_file(struct loading *l, const char *name, const char *path, struct err *e)
 {
 	struct script_source s;
-	int rc = source_read(name, path, &s, e);
+	struct err why = {0};
+	int rc = source_read(name, path, &s, &why);
 
 	/* A file that is not there is a mistake of whoever named it. */
 	if (rc == -ERR_NOT_FOUND || rc == -ERR_IO)
-		return err_set(e, ERR_RECIPE, "%s: cannot be read; it was named as the %s file",
-			       path, name);
+		return err_set(e, ERR_RECIPE,
+			       "%s; it was named as the %s file%s", why.text, name,
+			       str_eq(name, CAMPAIGN) ? " (recipes/campaigns has examples)" : "");
+	if (rc)
+		return err_set(e, why.code, "%s", why.text);
 	if (!rc)
 		sources_add(&l->all, &s);
 	return rc;
