@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Dispatch and exit status only: every subcommand is a file in orchestrator/cmd/. */
 #include <argp.h>
+#include <errno.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
@@ -133,8 +134,10 @@ int main(int argc, char **argv)
 	status = command_line(argc, argv);
 	/* A full disk under a redirected report must not look like success. A reader that went away
 	 * (`| head`) has what it wanted. */
+	errno = 0; /* an earlier write may have failed, and its reason is gone */
 	if ((fflush(stdout) || ferror(stdout)) && !reader_left()) {
-		fputs("fettle: error: cannot write the output: is the disk full?\n", stderr);
+		fprintf(stderr, "fettle: error: cannot write the output: %s\n",
+			errno ? strerror(errno) : "is the disk full?");
 		return status ? status : EXIT_PERMANENT;
 	}
 	return status;

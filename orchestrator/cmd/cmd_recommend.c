@@ -18,12 +18,15 @@ struct args {
 	bool force;
 };
 
-static bool known_form(const char *form)
+static void check_form(const char *form, struct argp_state *state)
 {
+	const char *near = str_nearest(form, recommend_forms);
+
 	for (const char *const *f = recommend_forms; *f; f++)
 		if (str_eq(*f, form))
-			return true;
-	return false;
+			return;
+	argp_error(state, "there is no form \"%s\": env, sbatch or json%s%s%s", form,
+		   near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -36,8 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'a':
 		a->form = arg;
-		if (!known_form(arg))
-			argp_error(state, "there is no form %s: env, sbatch or json", arg);
+		check_form(arg, state);
 		return 0;
 	case 'o':
 		a->file = arg;

@@ -415,7 +415,7 @@ static void print_next(const struct report *rep, const struct workspace *w, int6
 {
 	bool fixed = rep->has_fix && recommend_confirmed(rep);
 	const char *verb = rep->campaign.state == CAMPAIGN_STOPPED ? "resume"
-			   : fixed				   ? "recommend"
+			   : fixed                                 ? "recommend"
 								   : "report";
 	_cleanup_free_ char *command = drive_command(verb, w, id);
 

@@ -192,8 +192,8 @@ static void head_text(const struct progress_view *v, int64_t now_us, bool wide, 
 		snprintf(step, sizeof step, "%d/5%s%s", p->step, wide || !v->stage[0] ? " " : "",
 			 wide || !v->stage[0] ? step_names[p->step] : "");
 	if (v->stage[0])
-		snprintf(stage, sizeof stage, "%s%s, block %d of %s%d", wide ? ": " : " ",
-			 v->stage, p->blocks_done + (v->block_start_us != 0),
+		snprintf(stage, sizeof stage, "%s%s, block %d of %s%d", wide ? ": " : " ", v->stage,
+			 p->blocks_done + (v->block_start_us != 0),
 			 wide && str_eq(v->stage, "confirm") ? "at most " : "", p->blocks_planned);
 	snprintf(out, n, "[%3lld:%02lld] %s%s", s / 60, s % 60, step, stage);
 }

@@ -32,8 +32,9 @@ static int make_directories(const char *dir, struct err *e)
 	_cleanup_free_ char *blocks = fs_join(dir, "blocks");
 
 	if (fs_mkdirs(dir, 0700, e) < 0 || fs_mkdirs(blocks, 0700, e) < 0)
-		return err_wrap(e, "%s cannot be the workspace (--workspace DIR or "
-				   "$FETTLE_WORKSPACE names another)",
+		return err_wrap(e,
+				"%s cannot be the workspace (--workspace DIR or "
+				"$FETTLE_WORKSPACE names another)",
 				dir);
 	return 0;
 }

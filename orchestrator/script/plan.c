@@ -329,8 +329,7 @@ static int add_file(struct loading *l, const char *name, const char *path, struc
 
 	/* A file that is not there is a mistake of whoever named it. */
 	if (rc == -ERR_NOT_FOUND || rc == -ERR_IO)
-		return err_set(e, ERR_RECIPE,
-			       "%s; it was named as the %s file%s", why.text, name,
+		return err_set(e, ERR_RECIPE, "%s; it was named as the %s file%s", why.text, name,
 			       str_eq(name, CAMPAIGN) ? " (recipes/campaigns has examples)" : "");
 	if (rc)
 		return err_set(e, why.code, "%s", why.text);
