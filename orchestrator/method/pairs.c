@@ -156,7 +156,7 @@ char *pairs_hash(const struct pairs *p)
 
 /* Guards compare on the log scale where the metric is positive in every pair (a margin is
  * relative), else by the plain difference over the baseline's mean size. */
-static size_t guard_differences(const struct table *t, size_t arm, double **d)
+static size_t guard_differences(const struct table *t, size_t arm, double **d, bool *logs)
 {
 	bool positive = true;
 	double size = 0;
@@ -172,6 +172,7 @@ static size_t guard_differences(const struct table *t, size_t arm, double **d)
 		seen++;
 	}
 	size = seen && size > 0 ? size / (double)seen : 1;
+	*logs = positive;
 	*d = xcalloc(t->blocks + 1, sizeof **d);
 	for (size_t i = 0; i < t->blocks; i++) {
 		double b = t->y[i * t->arms], a = t->y[i * t->arms + arm];
@@ -182,15 +183,17 @@ static size_t guard_differences(const struct table *t, size_t arm, double **d)
 	return n;
 }
 
-static char *guard_text(const struct guard *g, const struct decide_guard_result *r)
+static char *guard_text(const struct guard *g, const struct decide_guard_result *r, bool logs)
 {
+	double mean = logs ? expm1(r->worsening) : r->worsening, lo = logs ? expm1(r->lo) : r->lo,
+	       hi = logs ? expm1(r->hi) : r->hi;
+
 	if (r->state == DECIDE_GUARD_PASSED)
 		return NULL;
 	if (r->n == 0)
 		return xasprintf("guard %s: no pair of trials has this metric", g->metric);
 	return xasprintf("guard %s (%s): worse by %+.2f %% [%.2f, %.2f], margin %.2f %%%s",
-			 g->metric, g->stat, 100 * expm1(r->worsening), 100 * expm1(r->lo),
-			 100 * expm1(r->hi), 100 * g->margin,
+			 g->metric, g->stat, 100 * mean, 100 * lo, 100 * hi, 100 * g->margin,
 			 r->state == DECIDE_GUARD_UNSETTLED ? " (not settled)" : "");
 }
 
@@ -203,16 +206,18 @@ static int one_guard(struct campaign *c, const struct stage_row *s, const struct
 	struct value_row *v = NULL;
 	struct table t = {0};
 	size_t rows = 0, n;
+	bool logs;
 	int rc = query_stage_values(c->ws->db, s->id, g->metric, g->stat, &v, &rows, e);
 
 	if (rc < 0)
 		return rc;
 	table_init(&t, s, v, rows);
 	table_fill(&t, s, v, rows, plain);
-	n = guard_differences(&t, arm, &d);
-	res = decide_guard(d, n, log1p(g->margin), def ? def->better : BETTER_DOWN);
+	n = guard_differences(&t, arm, &d, &logs);
+	res = decide_guard(d, n, logs ? log1p(g->margin) : g->margin,
+			   def ? def->better : BETTER_DOWN);
 	*state = res.state;
-	*text = guard_text(g, &res);
+	*text = guard_text(g, &res, logs);
 	free(t.y);
 	free(t.n);
 	value_rows_free(v, rows);
