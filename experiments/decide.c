@@ -217,8 +217,8 @@ static enum decide_guard guard_state(double lo, double hi, double margin)
 	return hi <= margin ? DECIDE_GUARD_PASSED : DECIDE_GUARD_UNSETTLED;
 }
 
-struct decide_guard_result decide_guard(const double *d, size_t n, double margin,
-					enum better better)
+struct decide_guard_result decide_guard_at(const double *d, size_t n, double margin,
+					   enum better better, double p)
 {
 	struct decide_guard_result r = {DECIDE_GUARD_UNSETTLED, n, NAN, -INFINITY, INFINITY};
 	double sign = better == BETTER_UP ? -1 : 1, half = 0;
@@ -235,7 +235,7 @@ struct decide_guard_result decide_guard(const double *d, size_t n, double margin
 		if (!isfinite(d[i]))
 			return r;
 	}
-	ci = stats_mean_ci(d, n, 2 * GUARD_LEVEL - 1);
+	ci = stats_mean_ci(d, n, 1 - 2 * p);
 	r.worsening = sign * ci.mean;
 	if (n < 2)
 		return r;
@@ -246,6 +246,23 @@ struct decide_guard_result decide_guard(const double *d, size_t n, double margin
 	if (better == BETTER_NONE)
 		r.state = decide_guard_worst(r.state, guard_state(-r.hi, -r.lo, margin));
 	return r;
+}
+
+struct decide_guard_result decide_guard(const double *d, size_t n, double margin,
+					enum better better)
+{
+	return decide_guard_at(d, n, margin, better, 1 - GUARD_LEVEL);
+}
+
+struct decide_guard_result decide_limit(const double *v, size_t n, double limit, bool at_most,
+					double p)
+{
+	_cleanup_free_ double *d = xcalloc(n + 1, sizeof *d);
+	double size = limit != 0 ? fabs(limit) : 1;
+
+	for (size_t i = 0; i < n; i++)
+		d[i] = (v[i] - limit) / size;
+	return decide_guard_at(d, n, 0, at_most ? BETTER_DOWN : BETTER_UP, p);
 }
 
 enum decide_guard decide_failures(size_t base_failed, size_t base_trials, size_t cand_failed,

@@ -103,6 +103,16 @@ struct decide_guard_result {
  * NAN (absent) leaves the guard unsettled: absent is never zero. */
 struct decide_guard_result decide_guard(const double *d, size_t n, double margin,
 					enum better better);
+/* The same with bounds that err with p a side, in (0, 0.5), in place of 0.05. A guard is looked at
+ * as often as the gain, so its bounds are the repeated ones: p is decide_p_star(mode, 0.05, 0), and
+ * a candidate that is worse by the margin passes in at most 5 % of stages, whenever they stop. */
+struct decide_guard_result decide_guard_at(const double *d, size_t n, double margin,
+					   enum better better, double p);
+/* An absolute limit of the candidate alone: values v against `limit`, in the metric's unit. The
+ * same rule with margin 0 for the excess (v - limit for at most, limit - v for at least), as a
+ * share of the limit's size unless that is 0. */
+struct decide_guard_result decide_limit(const double *v, size_t n, double limit, bool at_most,
+					double p);
 
 /* Failures charged to the arms: Fisher's exact test, one-sided, p of so many of the failures being
  * the candidate's. Violated: p <= 0.05, or two failures at least, more than the baseline has, that

@@ -157,7 +157,9 @@ void knob_done(struct knob *k); /* what it holds, not k itself; NULL is fine */
 struct guard {
 	char *metric;
 	char *stat;    /* "mean", "p95", "last", "max", ...: see metric_stat in query.h */
-	double margin; /* relative, >= 0: how much worse it may be */
+	double margin; /* relative, >= 0: how much worse it may be; NaN: only a limit */
+	double at_most, at_least; /* absolute limits of the candidate, in the metric's unit; NaN */
+	enum better better;       /* of the metric; none: neither way is allowed */
 	struct place at;
 };
 

@@ -282,6 +282,24 @@ int query_verdict_add(struct db *db, int64_t campaign, const struct verdict_row 
 int query_verdicts(struct db *db, int64_t campaign, struct verdict_row **out, size_t *n,
 		   struct err *e); /* by id */
 
+/* What a guard said at a look. Immutable like the verdict that it belongs to. */
+struct guard_row {
+	int64_t verdict;
+	char *metric, *stat;
+	char *rule;  /* "margin", "at_most", "at_least", "failures" */
+	char *equal; /* compared at equal "step", "samples" or "tokens" */
+	int n;       /* pairs, or blocks of the candidate; failures: its trials */
+	/* The candidate's mean in the metric's unit, and how much worse it is: relative to the
+	 * baseline (margin), over the limit as a share of it, or as a share of trials (failures).
+	 * lo, hi: its bounds. bound: the margin, or the limit in the metric's unit. */
+	double value, worsening, lo, hi, bound;
+	char *state; /* "passed", "unsettled", "violated" */
+};
+void guard_rows_free(struct guard_row *v, size_t n);
+int query_guard_add(struct db *db, const struct guard_row *g, struct err *e);
+int query_guards(struct db *db, int64_t campaign, struct guard_row **out, size_t *n,
+		 struct err *e); /* by verdict, in the order of the recipe */
+
 struct fix_row {
 	int64_t id, campaign, config, stage;
 	double est, lo, hi;

@@ -6,7 +6,7 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { PUT, LIST, FIX_SET, FIX_PUT, FIX_GET, EVENT_PUT, EVENTS };
+enum { PUT, LIST, GUARD_PUT, GUARDS, FIX_SET, FIX_PUT, FIX_GET, EVENT_PUT, EVENTS };
 const char *const query_sql_verdict[] = {
 	[PUT] = "INSERT INTO verdict(campaign, stage, hypothesis, look, n, final_look, outcome, "
 		"reason, "
@@ -19,6 +19,14 @@ const char *const query_sql_verdict[] = {
 		 "df, "
 		 "p, p_star, alpha_spent, sign_flip_p, pending_convergence, effect_unproved, "
 		 "inputs_hash, at_us FROM verdict WHERE campaign = :campaign ORDER BY id",
+	[GUARD_PUT] = "INSERT INTO guard_result(verdict, seq, metric, stat, rule, equal, n, value, "
+		      "worsening, lo, hi, bound, state) VALUES (:verdict, (SELECT count(*) FROM "
+		      "guard_result WHERE verdict = :verdict), :metric, :stat, :rule, :equal, :n, "
+		      ":value, :worsening, :lo, :hi, :bound, :state)",
+	[GUARDS] = "SELECT g.verdict, g.metric, g.stat, g.rule, g.equal, g.n, g.value, "
+		   "g.worsening, g.lo, g.hi, g.bound, g.state FROM verdict v "
+		   "JOIN guard_result g ON g.verdict = v.id WHERE v.campaign = :campaign "
+		   "ORDER BY v.id, g.seq",
 	/* Not REPLACE: that deletes the row, and a series that hangs on it would forbid it. */
 	[FIX_SET] = "UPDATE fix SET config = :config, stage = :stage, state = :state, est = :est, "
 		    "lo = :lo, hi = :hi, n = :n, fingerprint = :fingerprint, soak_drift = :drift, "
@@ -124,6 +132,77 @@ void verdict_rows_free(struct verdict_row *v, size_t n)
 		free(v[i].outcome);
 		free(v[i].reason);
 		free(v[i].inputs_hash);
+	}
+	free(v);
+}
+
+/* -- guards ---------------------------------------------------------------------------------- */
+
+int query_guard_add(struct db *db, const struct guard_row *g, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(GUARD_PUT), "store a guard's result", e);
+
+	bind_i64(&s, ":verdict", g->verdict);
+	bind_text(&s, ":metric", g->metric);
+	bind_text(&s, ":stat", g->stat);
+	bind_text(&s, ":rule", g->rule);
+	bind_text(&s, ":equal", g->equal);
+	bind_i64(&s, ":n", g->n);
+	bind_real(&s, ":value", g->value);
+	bind_real(&s, ":worsening", g->worsening);
+	bind_real(&s, ":lo", g->lo);
+	bind_real(&s, ":hi", g->hi);
+	bind_real(&s, ":bound", g->bound);
+	bind_text(&s, ":state", g->state);
+	return stmt_run(&s);
+}
+
+static void read_guard(struct stmt *s, struct guard_row *g)
+{
+	g->verdict = col_i64(s, "verdict");
+	g->metric = col_text(s, "metric");
+	g->stat = col_text(s, "stat");
+	g->rule = col_text(s, "rule");
+	g->equal = col_text(s, "equal");
+	g->n = col_int(s, "n");
+	g->value = col_real(s, "value");
+	g->worsening = col_real(s, "worsening");
+	g->lo = col_real(s, "lo");
+	g->hi = col_real(s, "hi");
+	g->bound = col_real(s, "bound");
+	g->state = col_text(s, "state");
+}
+
+int query_guards(struct db *db, int64_t campaign, struct guard_row **out, size_t *n, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(GUARDS), "list what the guards said", e);
+	struct guard_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":campaign", campaign);
+	while (stmt_row(&s)) {
+		v = xgrow(v, used, &cap, sizeof *v);
+		read_guard(&s, &v[used++]);
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		guard_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void guard_rows_free(struct guard_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].metric);
+		free(v[i].stat);
+		free(v[i].rule);
+		free(v[i].equal);
+		free(v[i].state);
 	}
 	free(v);
 }

@@ -302,6 +302,24 @@ BEGIN
 	SELECT raise(ABORT, 'verdicts are append-only: none is deleted');
 END;
 
+-- What each guard said at a look. equal: compared at the same step, or at the same samples or tokens.
+CREATE TABLE guard_result(
+	verdict INTEGER NOT NULL REFERENCES verdict(id) CHECK (typeof(verdict) = 'integer'),
+	seq INTEGER NOT NULL CHECK (typeof(seq) = 'integer' AND seq >= 0),
+	metric TEXT NOT NULL CHECK (typeof(metric) = 'text'),
+	stat TEXT NOT NULL CHECK (typeof(stat) = 'text'),
+	rule TEXT NOT NULL CHECK (rule IN ('margin', 'at_most', 'at_least', 'failures')),
+	equal TEXT NOT NULL CHECK (equal IN ('step', 'samples', 'tokens')),
+	n INTEGER NOT NULL CHECK (typeof(n) = 'integer' AND n >= 0),
+	value REAL CHECK (typeof(value) IN ('real', 'null')),
+	worsening REAL CHECK (typeof(worsening) IN ('real', 'null')),
+	lo REAL CHECK (typeof(lo) IN ('real', 'null')),
+	hi REAL CHECK (typeof(hi) IN ('real', 'null')),
+	bound REAL CHECK (typeof(bound) IN ('real', 'null')),
+	state TEXT NOT NULL CHECK (state IN ('passed', 'unsettled', 'violated')),
+	PRIMARY KEY (verdict, seq)
+) WITHOUT ROWID;
+
 -- One last word a test, and no look twice with the same pairs. A trigger and not two unique indexes:
 -- INSERT OR REPLACE would delete what is in an index's way without asking the trigger above, and an
 -- index on coalesce(hypothesis, 0) beside a trigger crashes SQLite 3.26.0.
@@ -420,6 +438,11 @@ JOIN verdict v ON v.id = (SELECT max(w.id) FROM verdict w WHERE w.hypothesis = h
 JOIN stage s ON s.id = v.stage
 LEFT JOIN experiment x ON x.stage = v.stage AND x.hypothesis = h.id
 WHERE h.state = 'tested';
+
+CREATE VIEW v_guard AS
+SELECT v.campaign, v.hypothesis, v.stage, v.look, v.outcome, g.metric, g.stat, g.rule, g.equal, g.n,
+	g.value, g.worsening, g.lo, g.hi, g.bound, g.state
+FROM verdict v JOIN guard_result g ON g.verdict = v.id;
 
 CREATE VIEW v_hypothesis AS
 SELECT h.campaign, h.id AS hypothesis, h.round, h.rank, h.knob, h.from_value, h.value, h.class,

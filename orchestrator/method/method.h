@@ -198,8 +198,18 @@ void pairs_done(struct pairs *p);
 /* d of arm a against arm 0, pairs only; heap. */
 size_t pairs_diff(const struct pairs *p, size_t arm, double **d);
 char *pairs_hash(const struct pairs *p);
-/* All guards of the recipe for arm `arm` against arm 0; text names the worst one (heap, NULL when
- * passed). */
+/* All guards of the recipe for arm `arm` against arm 0, and its failures against `p`'s: margins by
+ * pairs of the same blocks, limits by the arm's own blocks. */
+struct guard_results {
+	struct guard_row *v; /* heap; without a verdict yet */
+	size_t n;
+	enum decide_guard worst;
+	char *text; /* names the worst one; NULL when all passed */
+};
+int pairs_guard_results(struct campaign *c, const struct stage_row *s, size_t arm,
+			const struct pairs *p, struct guard_results *out, struct err *e);
+void guard_results_done(struct guard_results *g);
+/* The same in short, without failures; text is heap, NULL when passed. */
 int pairs_guards(struct campaign *c, const struct stage_row *s, size_t arm,
 		 enum decide_guard *worst, char **text, struct err *e);
 

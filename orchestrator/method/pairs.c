@@ -3,9 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiments/stats.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/method/method.h"
+
+/* One-sided error of a guard over all looks of a stage. */
+static const double GUARD_ALPHA = 0.05;
 
 static int arm_index(const struct stage_row *s, int64_t arm)
 {
@@ -183,68 +187,218 @@ static size_t guard_differences(const struct table *t, size_t arm, double **d, b
 	return n;
 }
 
-static char *guard_text(const struct guard *g, const struct decide_guard_result *r, bool logs)
-{
-	double mean = logs ? expm1(r->worsening) : r->worsening, lo = logs ? expm1(r->lo) : r->lo,
-	       hi = logs ? expm1(r->hi) : r->hi;
+/* What the guards of one arm are judged from. */
+struct judge {
+	struct campaign *c;
+	const struct stage_row *stage;
+	size_t arm;
+	double p; /* of a bound, at each look */
+	struct guard_results *out;
+	size_t cap;
+};
 
-	if (r->state == DECIDE_GUARD_PASSED)
-		return NULL;
+static const char *state_word(enum decide_guard s)
+{
+	switch (s) {
+	case DECIDE_GUARD_PASSED:
+		return "passed";
+	case DECIDE_GUARD_UNSETTLED:
+		return "unsettled";
+	case DECIDE_GUARD_VIOLATED:
+		return "violated";
+	}
+	return "unsettled";
+}
+
+/* Keeps the row and, when it is the worst so far, its text (owned). */
+static void keep(struct judge *j, struct guard_row row, enum decide_guard state, char *text)
+{
+	struct guard_results *o = j->out;
+
+	row.metric = xstrdup(row.metric);
+	row.stat = xstrdup(row.stat);
+	row.rule = xstrdup(row.rule);
+	row.equal = xstrdup(row.equal);
+	row.state = xstrdup(state_word(state));
+	o->v = xgrow(o->v, o->n, &j->cap, sizeof *o->v);
+	o->v[o->n++] = row;
+	if (decide_guard_worst(state, o->worst) == o->worst) {
+		free(text);
+		return;
+	}
+	free(o->text);
+	o->text = text;
+	o->worst = state;
+}
+
+static const char *suffix(enum decide_guard s)
+{
+	return s == DECIDE_GUARD_UNSETTLED ? " (not settled)" : "";
+}
+
+/* Logs as the relative change that people read. */
+static void make_relative(struct decide_guard_result *r)
+{
+	r->worsening = expm1(r->worsening);
+	r->lo = expm1(r->lo);
+	r->hi = expm1(r->hi);
+}
+
+static char *margin_text(const struct guard *g, const struct decide_guard_result *r)
+{
 	if (r->n == 0)
 		return xasprintf("guard %s: no pair of trials has this metric", g->metric);
 	return xasprintf("guard %s (%s): worse by %+.2f %% [%.2f, %.2f], margin %.2f %%%s",
-			 g->metric, g->stat, 100 * mean, 100 * lo, 100 * hi, 100 * g->margin,
-			 r->state == DECIDE_GUARD_UNSETTLED ? " (not settled)" : "");
+			 g->metric, g->stat, 100 * r->worsening, 100 * r->lo, 100 * r->hi,
+			 100 * g->margin, suffix(r->state));
 }
 
-static int one_guard(struct campaign *c, const struct stage_row *s, const struct guard *g,
-		     size_t arm, enum decide_guard *state, char **text, struct err *e)
+static size_t arm_values(const struct table *t, size_t arm, double *v)
 {
-	const struct metric_def *def = metric_def_find(g->metric);
-	struct decide_guard_result res;
+	size_t n = 0;
+
+	for (size_t b = 0; b < t->blocks; b++)
+		if (isfinite(t->y[b * t->arms + arm]))
+			v[n++] = t->y[b * t->arms + arm];
+	return n;
+}
+
+static void judge_margin(struct judge *j, const struct guard *g, const struct table *t,
+			 double value)
+{
 	_cleanup_free_ double *d = NULL;
+	bool logs;
+	size_t n = guard_differences(t, j->arm, &d, &logs);
+	struct decide_guard_result r = decide_guard_at(d, n, logs ? log1p(g->margin) : g->margin,
+						       g->better, j->p);
+	struct guard_row row = {.metric = g->metric,
+				.stat = g->stat,
+				.rule = (char *)"margin",
+				.equal = (char *)"step",
+				.n = (int)n,
+				.value = value,
+				.bound = g->margin};
+
+	if (logs)
+		make_relative(&r);
+	row.worsening = r.worsening;
+	row.lo = r.lo;
+	row.hi = r.hi;
+	keep(j, row, r.state, margin_text(g, &r));
+}
+
+static void judge_limit(struct judge *j, const struct guard *g, const struct table *t, double value,
+			bool at_most)
+{
+	_cleanup_free_ double *v = xcalloc(t->blocks + 1, sizeof *v);
+	double limit = at_most ? g->at_most : g->at_least;
+	size_t n = arm_values(t, j->arm, v);
+	struct decide_guard_result r = decide_limit(v, n, limit, at_most, j->p);
+	const char *rule = at_most ? "at_most" : "at_least";
+	struct guard_row row = {.metric = g->metric,
+				.stat = g->stat,
+				.rule = (char *)rule,
+				.equal = (char *)"step",
+				.n = (int)n,
+				.value = value,
+				.worsening = r.worsening,
+				.lo = r.lo,
+				.hi = r.hi,
+				.bound = limit};
+	char *text = n ? xasprintf("guard %s (%s): %.6g, must be %s %.6g%s", g->metric, g->stat,
+				   value, at_most ? "at most" : "at least", limit, suffix(r.state))
+		       : xasprintf("guard %s: no trial has this metric", g->metric);
+
+	keep(j, row, r.state, text);
+}
+
+static int judge_guard(struct judge *j, const struct guard *g, struct err *e)
+{
 	struct value_row *v = NULL;
 	struct table t = {0};
-	size_t rows = 0, n;
-	bool logs;
-	int rc = query_stage_values(c->ws->db, s->id, g->metric, g->stat, &v, &rows, e);
+	_cleanup_free_ double *own = NULL;
+	size_t rows = 0;
+	double value;
+	int rc = query_stage_values(j->c->ws->db, j->stage->id, g->metric, g->stat, &v, &rows, e);
 
 	if (rc < 0)
 		return rc;
-	table_init(&t, s, v, rows);
-	table_fill(&t, s, v, rows, plain);
-	n = guard_differences(&t, arm, &d, &logs);
-	res = decide_guard(d, n, logs ? log1p(g->margin) : g->margin,
-			   def ? def->better : BETTER_DOWN);
-	*state = res.state;
-	*text = guard_text(g, &res, logs);
+	table_init(&t, j->stage, v, rows);
+	table_fill(&t, j->stage, v, rows, plain);
+	own = xcalloc(t.blocks + 1, sizeof *own);
+	value = stats_mean(own, arm_values(&t, j->arm, own));
+	if (!isnan(g->margin))
+		judge_margin(j, g, &t, value);
+	if (!isnan(g->at_most))
+		judge_limit(j, g, &t, value, true);
+	if (!isnan(g->at_least))
+		judge_limit(j, g, &t, value, false);
 	free(t.y);
 	free(t.n);
 	value_rows_free(v, rows);
 	return 0;
 }
 
+static void judge_failures(struct judge *j, const struct pairs *p)
+{
+	size_t a = j->arm, bf = p->failed[0], bn = p->trials[0], cf = p->failed[a],
+	       cn = p->trials[a];
+	enum decide_guard state = decide_failures(bf, bn, cf, cn, NULL);
+	double base = bn ? (double)bf / (double)bn : 0, cand = cn ? (double)cf / (double)cn : 0;
+	struct guard_row row = {.metric = (char *)"trial_failed",
+				.stat = (char *)"mean",
+				.rule = (char *)"failures",
+				.equal = (char *)"step",
+				.n = (int)cn,
+				.value = cand,
+				.worsening = cand - base,
+				.lo = NAN,
+				.hi = NAN,
+				.bound = NAN};
+
+	keep(j, row, state,
+	     xasprintf("%zu of %zu trials failed (baseline %zu of %zu): %s", cf, cn, bf, bn,
+		       p->fail_reason[a] ? p->fail_reason[a] : "no reason given"));
+}
+
+int pairs_guard_results(struct campaign *c, const struct stage_row *s, size_t arm,
+			const struct pairs *p, struct guard_results *out, struct err *e)
+{
+	struct judge j = {.c = c,
+			  .stage = s,
+			  .arm = arm,
+			  .p = decide_p_star(c->row.mode, GUARD_ALPHA, 0),
+			  .out = out};
+	int rc = 0;
+
+	*out = (struct guard_results){.worst = DECIDE_GUARD_PASSED};
+	for (size_t i = 0; rc == 0 && i < c->recipe->n_guards; i++)
+		rc = judge_guard(&j, &c->recipe->guards[i], e);
+	if (rc == 0 && p)
+		judge_failures(&j, p);
+	if (rc < 0)
+		guard_results_done(out);
+	return rc;
+}
+
+void guard_results_done(struct guard_results *g)
+{
+	guard_rows_free(g->v, g->n);
+	free(g->text);
+	*g = (struct guard_results){0};
+}
+
 int pairs_guards(struct campaign *c, const struct stage_row *s, size_t arm,
 		 enum decide_guard *worst, char **text, struct err *e)
 {
-	*worst = DECIDE_GUARD_PASSED;
-	*text = NULL;
-	for (size_t i = 0; i < c->recipe->n_guards; i++) {
-		enum decide_guard state;
-		char *one = NULL;
-		int rc = one_guard(c, s, &c->recipe->guards[i], arm, &state, &one, e);
+	struct guard_results g;
+	int rc = pairs_guard_results(c, s, arm, NULL, &g, e);
 
-		if (rc < 0) {
-			free(*text);
-			return rc;
-		}
-		if (decide_guard_worst(state, *worst) == *worst) {
-			free(one);
-			continue;
-		}
-		free(*text);
-		*text = one;
-		*worst = state;
-	}
+	if (rc < 0)
+		return rc;
+	*worst = g.worst;
+	*text = g.text;
+	g.text = NULL;
+	guard_results_done(&g);
 	return 0;
 }

@@ -75,41 +75,14 @@ struct evaluation {
 	bool decided;
 	char *reason, *hash;
 	double sign_flip_p;
+	struct guard_results guards;
 };
 
 static void evaluation_done(struct evaluation *v)
 {
 	free(v->reason);
 	free(v->hash);
-}
-
-static enum decide_guard failures(const struct pairs *p, char **text)
-{
-	enum decide_guard g = decide_failures(p->failed[0], p->trials[0], p->failed[1],
-					      p->trials[1], NULL);
-
-	if (g != DECIDE_GUARD_PASSED)
-		*text = xasprintf("%zu of %zu trials failed (baseline %zu of %zu): %s",
-				  p->failed[1], p->trials[1], p->failed[0], p->trials[0],
-				  p->fail_reason[1] ? p->fail_reason[1] : "no reason given");
-	return g;
-}
-
-static int guards(struct campaign *c, const struct stage_row *s, const struct pairs *p,
-		  enum decide_guard *worst, char **text, struct err *e)
-{
-	char *failed = NULL;
-	enum decide_guard f = failures(p, &failed);
-	int rc = pairs_guards(c, s, 1, worst, text, e);
-
-	if (rc < 0 || decide_guard_worst(f, *worst) == *worst) {
-		free(failed);
-		return rc;
-	}
-	free(*text);
-	*text = failed;
-	*worst = f;
-	return 0;
+	guard_results_done(&v->guards);
 }
 
 static int proof(struct campaign *c, const struct stage_row *s, char **invalid, struct err *e)
@@ -128,7 +101,7 @@ static int evaluate(struct campaign *c, const struct stage_row *s, struct evalua
 {
 	struct decide_plan plan = plan_of(c, s);
 	struct decide_facts facts = {0};
-	char *guard_text = NULL, *invalid = NULL;
+	char *invalid = NULL;
 	_cleanup_free_ double *d = NULL;
 	struct pairs p;
 	size_t n;
@@ -138,7 +111,8 @@ static int evaluate(struct campaign *c, const struct stage_row *s, struct evalua
 		return rc;
 	n = pairs_diff(&p, 1, &d);
 	(void)decide_confirm(&plan, d, n, &v->decision);
-	rc = guards(c, s, &p, &facts.guard, &guard_text, e);
+	rc = pairs_guard_results(c, s, 1, &p, &v->guards, e);
+	facts.guard = v->guards.worst;
 	if (rc == 0 && p.trials[1] > p.failed[1])
 		rc = proof(c, s, &invalid, e);
 	facts.invalid = invalid != NULL;
@@ -148,9 +122,7 @@ static int evaluate(struct campaign *c, const struct stage_row *s, struct evalua
 	v->decided = decide_verdict(&plan, &v->decision, &facts, &v->verdict);
 	v->hash = pairs_hash(&p);
 	v->sign_flip_p = n >= 5 ? stats_sign_flip_p(d, n) : NAN;
-	v->reason = invalid ? invalid : guard_text;
-	if (invalid)
-		free(guard_text);
+	v->reason = invalid ? invalid : xstrdup(v->guards.text);
 	pairs_done(&p);
 	return rc;
 }
@@ -172,8 +144,8 @@ static int looks_stored(const struct campaign *c, const struct stage_row *s)
 	return look;
 }
 
-static int store_look(struct campaign *c, const struct stage_row *s, const struct evaluation *v,
-		      struct err *e)
+static int put_look(struct campaign *c, const struct stage_row *s, const struct evaluation *v,
+		    struct err *e)
 {
 	const struct hypothesis_row *h = facts_hypothesis(&c->facts, s->hypothesis);
 	const struct decision *d = &v->decision;
@@ -202,8 +174,28 @@ static int store_look(struct campaign *c, const struct stage_row *s, const struc
 		.inputs_hash = v->hash,
 		.at_us = clock_utc_us(c->ws->clock)};
 	int64_t id;
+	int rc = query_verdict_add(c->ws->db, c->row.id, &row, &id, e);
 
-	return query_verdict_add(c->ws->db, c->row.id, &row, &id, e);
+	for (size_t i = 0; rc == 0 && i < v->guards.n; i++) {
+		v->guards.v[i].verdict = id;
+		rc = query_guard_add(c->ws->db, &v->guards.v[i], e);
+	}
+	return rc;
+}
+
+/* The look and what its guards said are one fact. */
+static int store_look(struct campaign *c, const struct stage_row *s, const struct evaluation *v,
+		      struct err *e)
+{
+	int rc = db_begin(c->ws->db, "look", e);
+
+	if (rc < 0)
+		return rc;
+	rc = put_look(c, s, v, e);
+	if (rc == 0)
+		return db_commit(c->ws->db, e);
+	db_rollback(c->ws->db);
+	return rc;
 }
 
 static void tell_look(struct campaign *c, const struct stage_row *s, const struct evaluation *v)

@@ -93,6 +93,8 @@ static struct json *guards(const struct recipe *p)
 		set_text(o, "metric", p->guards[i].metric);
 		set_text(o, "stat", p->guards[i].stat);
 		json_set_number(o, "margin", p->guards[i].margin);
+		json_set_number(o, "at_most", p->guards[i].at_most);
+		json_set_number(o, "at_least", p->guards[i].at_least);
 		json_add(a, o);
 	}
 	return a;
@@ -233,7 +235,34 @@ static struct json *stages(const struct report *r)
 	return a;
 }
 
-static struct json *verdict(const struct verdict_row *v)
+static struct json *guard_results(const struct report *r, int64_t verdict)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < r->n_guards; i++) {
+		const struct guard_row *g = &r->guards[i];
+		struct json *o;
+
+		if (g->verdict != verdict)
+			continue;
+		o = json_object();
+		set_text(o, "metric", g->metric);
+		set_text(o, "stat", g->stat);
+		set_text(o, "rule", g->rule);
+		set_text(o, "equal", g->equal);
+		json_set_i64(o, "n", g->n);
+		json_set_number(o, "value", g->value);
+		json_set_number(o, "worsening", g->worsening);
+		json_set_number(o, "lo", g->lo);
+		json_set_number(o, "hi", g->hi);
+		json_set_number(o, "bound", g->bound);
+		set_text(o, "state", g->state);
+		json_add(a, o);
+	}
+	return a;
+}
+
+static struct json *verdict(const struct report *r, const struct verdict_row *v)
 {
 	struct json *o = json_object();
 
@@ -251,17 +280,18 @@ static struct json *verdict(const struct verdict_row *v)
 	json_set_number(o, "alpha_spent", v->alpha_spent);
 	json_set_bool(o, "pending_convergence", v->pending_convergence);
 	json_set_bool(o, "effect_unproved", v->effect_unproved);
+	json_set(o, "guards", guard_results(r, v->id));
 	set_text(o, "inputs_hash", v->inputs_hash);
 	set_time(o, "at_utc", v->at_us);
 	return o;
 }
 
-static struct json *looks(const struct report_hypothesis *h)
+static struct json *looks(const struct report *r, const struct report_hypothesis *h)
 {
 	struct json *a = json_array();
 
 	for (size_t i = 0; i < h->n_looks; i++)
-		json_add(a, verdict(&h->looks[i]));
+		json_add(a, verdict(r, &h->looks[i]));
 	return a;
 }
 
@@ -333,10 +363,10 @@ static struct json *hypotheses(const struct report *r)
 		json_set_number(o, "screen_effect", h->screen_mean);
 		json_set_number(o, "stage", judged ? r->stages[h->stage].seq : NAN);
 		if (h->has_verdict)
-			json_set(o, "verdict", verdict(&h->verdict));
+			json_set(o, "verdict", verdict(r, &h->verdict));
 		else
 			json_set_text(o, "verdict", NULL);
-		json_set(o, "looks", looks(h));
+		json_set(o, "looks", looks(r, h));
 		json_set(o, "other_metrics", effects(h));
 		json_set(o, "shown", proofs(h));
 		json_set_number(o, "trial_s", h->trial_s);

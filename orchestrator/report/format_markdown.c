@@ -50,6 +50,23 @@ static void summary(const struct report *r, struct buf *b)
 	buf_free(&text);
 }
 
+static void guard_text(const struct guard *g, struct buf *b)
+{
+	const char *unit = report_unit_of(g->metric), *sep = "";
+
+	buf_printf(b, " (%s)", g->stat);
+	if (isfinite(g->margin)) {
+		buf_printf(b, " at most %.1f %% worse", 100 * g->margin);
+		sep = ",";
+	}
+	if (isfinite(g->at_most)) {
+		buf_printf(b, "%s at most %.6g %s", sep, g->at_most, unit);
+		sep = ",";
+	}
+	if (isfinite(g->at_least))
+		buf_printf(b, "%s at least %.6g %s", sep, g->at_least, unit);
+}
+
 static void target(const struct report *r, struct buf *b)
 {
 	const struct recipe *p = r->recipe;
@@ -77,8 +94,7 @@ static void target(const struct report *r, struct buf *b)
 	for (size_t i = 0; i < p->n_guards; i++) {
 		buf_str(b, i ? "; " : "Guards: ");
 		md_code(b, p->guards[i].metric);
-		buf_printf(b, " (%s) at most %.1f %% worse", p->guards[i].stat,
-			   100 * p->guards[i].margin);
+		guard_text(&p->guards[i], b);
 	}
 	buf_str(b, p->n_guards ? ".\n" : "Guards: none declared; failures always count.\n");
 }

@@ -71,6 +71,44 @@ static void effects_table(const struct report *r, const struct report_hypothesis
 	}
 }
 
+static void guards_table(const struct report *r, const struct verdict_row *v, struct buf *b)
+{
+	static const struct md_column c[] = {{"guard", false},    {"rule", false},
+					     {"at equal", false}, {"n", true},
+					     {"value", true},     {"worse by", true},
+					     {"interval", true},  {"bound", true},
+					     {"state", false}};
+	bool any = false;
+
+	for (size_t i = 0; i < r->n_guards; i++) {
+		const struct guard_row *g = &r->guards[i];
+
+		if (g->verdict != v->id)
+			continue;
+		if (!any) {
+			buf_char(b, '\n');
+			md_table(b, c, ARRAY_LEN(c));
+		}
+		any = true;
+		md_row(b);
+		buf_printf(b, " `%s` (%s) |", g->metric, g->stat);
+		md_cell(b, g->rule);
+		md_cell(b, g->equal);
+		md_cell_i64(b, g->n);
+		md_cell_number(b, g->value);
+		md_cell_percent(b, g->worsening, 2);
+		buf_char(b, ' ');
+		md_interval(b, g->lo, g->hi);
+		buf_str(b, " |");
+		if (str_eq(g->rule, "margin"))
+			md_cell_percent(b, g->bound, 2);
+		else
+			md_cell_number(b, g->bound);
+		md_cell(b, g->state);
+		md_row_end(b);
+	}
+}
+
 static void proof(const struct report_hypothesis *h, struct buf *b)
 {
 	buf_printf(b, "- Proof: asked for %s; shown: ", proof_level_name(h->row.proof));
@@ -196,6 +234,7 @@ static void validation_of(const struct report *r, const struct report_hypothesis
 	buf_str(b, ".\n");
 	logs(r, h, b);
 	looks_table(h, b);
+	guards_table(r, &h->looks[h->n_looks - 1], b);
 	if (h->n_effects)
 		effects_table(r, h, b);
 }

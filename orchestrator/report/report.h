@@ -82,6 +82,8 @@ struct report {
 	size_t n_faults;
 	struct event_row *events;
 	size_t n_events;
+	struct guard_row *guards; /* what guards said, by verdict */
+	size_t n_guards;
 	struct cost_row cost;
 	bool has_fix;
 	struct fix_row fix;

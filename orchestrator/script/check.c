@@ -135,24 +135,35 @@ static int check_objective(const struct reader *r, const struct recipe *recipe, 
 	return check_target(r, recipe, e);
 }
 
+static int check_bounds(const struct reader *r, const struct guard *g, const char *at,
+			struct err *e)
+{
+	if (isnan(g->margin) && isnan(g->at_most) && isnan(g->at_least))
+		return reader_fault(r, at, e, "a guard needs a margin, at_most or at_least");
+	if (g->at_least > g->at_most)
+		return reader_fault(r, at, e, "at_least %g is above at_most %g: nothing passes",
+				    g->at_least, g->at_most);
+	if (!isnan(g->margin) && g->better == BETTER_NONE && !metric_def_find(g->metric))
+		return reader_fault(r, at, e,
+				    "which way is better for \"%.64s\"? add better = \"up\" or "
+				    "\"down\"",
+				    g->metric);
+	return 0;
+}
+
 static int check_guards(const struct reader *r, const struct recipe *recipe, struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < recipe->n_guards && !rc; i++) {
 		const struct guard *g = &recipe->guards[i];
-		const struct metric_def *d = metric_def_find(g->metric);
 		_cleanup_free_ char *at = fieldpath_child("guards", g->metric);
 
 		rc = check_source(r, recipe, g->metric, at, e);
-		if (!rc && (!d || d->better == BETTER_NONE))
-			rc = reader_fault(r, at, e,
-					  "a guard needs a metric of the catalogue that has a "
-					  "better and a worse; "
-					  "\"%.64s\" has none",
-					  g->metric);
-		if (!rc && str_eq(g->metric, recipe->objective) &&
-		    str_eq(g->stat, recipe->objective_stat))
+		if (!rc)
+			rc = check_bounds(r, g, at, e);
+		if (!rc && isnan(g->at_most) && isnan(g->at_least) &&
+		    str_eq(g->metric, recipe->objective) && str_eq(g->stat, recipe->objective_stat))
 			rc = reader_fault(r, at, e,
 					  "this is the objective itself: it is judged already");
 	}

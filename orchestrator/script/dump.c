@@ -131,6 +131,9 @@ static void dump_lists(const struct recipe *r, struct buf *out)
 		d.prefix = prefix.data;
 		put_text(&d, "stat", r->guards[i].stat);
 		put_number(&d, "margin", r->guards[i].margin);
+		put_number(&d, "at_most", r->guards[i].at_most);
+		put_number(&d, "at_least", r->guards[i].at_least);
+		put_text(&d, "better", better_name(r->guards[i].better));
 	}
 	for (size_t i = 0; i < r->n_knobs; i++) {
 		buf_clear(&prefix);

@@ -90,6 +90,8 @@ const char *schema_default_stat(const char *metric)
 {
 	if (str_starts(metric, "trial_"))
 		return "value";
+	if (strstr(metric, "_peak_") || str_eq(metric, "nan_iters"))
+		return "max";
 	return str_eq(metric, "loss") || str_eq(metric, "val_loss") ? "last" : "mean";
 }
 
@@ -98,22 +100,54 @@ const char *schema_default_stat(const char *metric)
 static const struct field guard_fields[] = {
 	{.name = "margin",
 	 .type = FIELD_NUMBER,
-	 .required = true,
 	 .min = 0,
 	 .max = 1,
 	 .offset = IN(guard, margin),
 	 .unit = "share",
-	 .doc = "how much worse it may get",
+	 .dflt = "none",
+	 .doc = "how much worse than the baseline of the same blocks it may get",
 	 .example = "0.01"},
+	{.name = "at_most",
+	 .type = FIELD_NUMBER,
+	 .offset = IN(guard, at_most),
+	 .unit = "the metric's",
+	 .dflt = "none",
+	 .doc = "a limit of the candidate itself, whatever the baseline has",
+	 .example = "70"},
+	{.name = "at_least",
+	 .type = FIELD_NUMBER,
+	 .offset = IN(guard, at_least),
+	 .unit = "the metric's",
+	 .dflt = "none",
+	 .doc = "the same from below",
+	 .example = "0.4"},
 	{.name = "stat",
 	 .type = FIELD_CHOICE,
 	 .words = stat_words,
 	 .offset = IN(guard, stat),
 	 .dflt = "by metric",
 	 .doc = "which statistic of the measured window counts"},
+	{.name = "better",
+	 .type = FIELD_WORD,
+	 .words = better_words,
+	 .offset = IN(guard, better),
+	 .dflt = "from the catalogue; none there: neither way is allowed",
+	 .doc = "which way is better",
+	 .example = "\"down\""},
 	END,
 };
 static const struct schema schema_guard = {"guard", guard_fields};
+
+static struct guard guard_default(const char *metric)
+{
+	const struct metric_def *d = metric_def_find(metric);
+
+	return (struct guard){.metric = xstrdup(metric),
+			      .margin = NAN,
+			      .at_most = NAN,
+			      .at_least = NAN,
+			      .better = d ? d->better : BETTER_NONE};
+}
 
 static int read_guard(const struct reader *r, const struct json *v, const char *path,
 		      struct guard *g, struct err *e)
@@ -145,7 +179,7 @@ static int read_guards(const struct reader *r, const struct json *v, const char 
 		struct guard *g = &recipe->guards[recipe->n_guards++];
 		_cleanup_free_ char *at = fieldpath_child(path, json_key(m));
 
-		g->metric = xstrdup(json_key(m));
+		*g = guard_default(json_key(m));
 		g->at = reader_place(r, at);
 		rc = read_guard(r, m, at, g, e);
 		if (!g->stat)

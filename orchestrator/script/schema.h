@@ -22,7 +22,7 @@ extern const struct schema *const schema_all[];
 struct recipe *schema_defaults(void);
 
 /* The statistic that stands for a metric when none is named: "value" for what a trial has once
- * (trial_wall_s), "last" for a loss, else "mean". */
+ * (trial_wall_s), "last" for a loss, "max" for a peak and nan_iters, else "mean". */
 const char *schema_default_stat(const char *metric);
 
 #endif

@@ -103,9 +103,8 @@ static int64_t plan_block(struct scene *s, int index, int64_t *attempt)
 	int64_t block;
 
 	for (size_t i = 0; i < s->n; i++)
-		slots[i] = (struct slot){.arm = s->t[i].arm,
-					 .repeat = s->t[i].repeat,
-					 .kind = s->t[i].kind};
+		slots[i] = (struct slot){
+			.arm = s->t[i].arm, .repeat = s->t[i].repeat, .kind = s->t[i].kind};
 	assert_ok(query_block_add(s->st.db, s->stage, index, slots, s->n, &block, &e));
 	*attempt = store_plan(&s->st, block);
 	s->blocks++;
@@ -281,8 +280,8 @@ static void test_void_attempts_and_warm_up_count_for_nothing(void **state)
 	ms(s, 0, 100);
 	plan_block(s, 0, &attempt);
 	forget(s);
-	assert_ok(query_attempt_fail(s->st.db, attempt, ATTEMPT_VOID, "node down", STORE_NOW_US,
-				     &e));
+	assert_ok(
+		query_attempt_fail(s->st.db, attempt, ATTEMPT_VOID, "node down", STORE_NOW_US, &e));
 	p = load(s);
 	assert_int_equal(p.blocks, 0);
 	assert_int_equal(p.trials[0], 0);
@@ -330,11 +329,16 @@ static void test_the_hash_is_that_of_the_values(void **state)
 
 static void guard(struct scene *s, const char *metric, double margin)
 {
-	s->guards[s->recipe.n_guards++] = (struct guard){
-		.metric = TEXT(metric), .stat = TEXT("mean"), .margin = margin};
+	s->guards[s->recipe.n_guards++] = (struct guard){.metric = TEXT(metric),
+							 .stat = TEXT("mean"),
+							 .margin = margin,
+							 .at_most = NAN,
+							 .at_least = NAN,
+							 .better = metric_def_find(metric)->better};
 }
 
-/* Blocks in which the baseline has `base`, and arm 1 base * (1 + rel) + add, with a little noise. */
+/* Blocks in which the baseline has `base`, and arm 1 base * (1 + rel) + add, with a little noise.
+ */
 static void guarded(struct scene *s, const char *metric, double base, double rel, double add_up)
 {
 	for (int i = 0; i < 6; i++) {
@@ -424,6 +428,26 @@ static void test_a_guard_without_values_is_unsettled(void **state)
 	scene_free(s);
 }
 
+static void test_limits_are_of_the_candidate_alone(void **state)
+{
+	struct scene *s = scene_new(BETTER_UP);
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	guard(s, "mem_peak_reserved_gib", NAN);
+	s->guards[0].at_most = 70;
+	guarded(s, "mem_peak_reserved_gib", 80, -0.25, 0);
+	assert_int_equal(judged(s, &text), DECIDE_GUARD_PASSED);
+	s->guards[0].at_most = 59;
+	assert_int_equal(judged(s, &text), DECIDE_GUARD_VIOLATED);
+	assert_contains(text, "must be at most 59");
+	s->guards[0].at_least = 59;
+	s->guards[0].at_most = NAN;
+	free(text);
+	assert_int_equal(judged(s, &text), DECIDE_GUARD_PASSED);
+	scene_free(s);
+}
+
 static void test_the_worst_guard_is_named(void **state)
 {
 	struct scene *s = scene_new(BETTER_UP);
@@ -452,6 +476,7 @@ int main(void)
 		cmocka_unit_test(test_guards_of_negative_metrics),
 		cmocka_unit_test(test_a_guard_of_zeros_passes),
 		cmocka_unit_test(test_a_guard_without_values_is_unsettled),
+		cmocka_unit_test(test_limits_are_of_the_candidate_alone),
 		cmocka_unit_test(test_the_worst_guard_is_named),
 	};
 

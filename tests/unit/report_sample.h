@@ -56,7 +56,12 @@ static struct knob sample_knobs[] = {
 	 .user_defined = true},
 };
 
-static struct guard sample_guards[] = {{.metric = "loss", .stat = "last", .margin = 0.01}};
+static struct guard sample_guards[] = {{.metric = "loss",
+					.stat = "last",
+					.margin = 0.01,
+					.at_most = NAN,
+					.at_least = NAN,
+					.better = BETTER_DOWN}};
 
 static struct recipe sample_recipe = {
 	.name = "demo",
@@ -349,6 +354,11 @@ static struct fault_row sample_faults[] = {
 	 .slot = -1,
 	 .attempt = 1},
 };
+static struct guard_row sample_guard_rows[] = {
+	{4, "loss", "last", "margin", "samples", 5, 2.6, 0.04, 0.03, 0.05, 0.01, "violated"},
+	{4, "mem_peak_reserved_gib", "max", "at_most", "step", 5, 61.5, -0.12, -0.13, -0.11, 70,
+	 "passed"},
+};
 static struct event_row sample_events[] = {
 	{1, SAMPLE_T0 + 5 * SAMPLE_S, "lost", "block 2, attempt 1: node_fail"},
 	{2, SAMPLE_T0 + 6 * SAMPLE_S, "resumed", "by process 99 on n1\nsecond line"},
@@ -395,6 +405,8 @@ static inline struct report sample_report(void)
 		.n_signals = 7,
 		.faults = sample_faults,
 		.n_faults = 2,
+		.guards = sample_guard_rows,
+		.n_guards = 2,
 		.events = sample_events,
 		.n_events = 2,
 		.sources = sample_sources,

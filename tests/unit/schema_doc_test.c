@@ -20,6 +20,11 @@ static void fill(const char *path)
 {
 	struct store st = store_new(path);
 	int64_t second = store_block(&st, st.stage, st.arm, 1, 2), id;
+	struct guard_row g = {.metric = TEXT("loss"),
+			      .stat = TEXT("last"),
+			      .rule = TEXT("margin"),
+			      .equal = TEXT("step"),
+			      .state = TEXT("passed")};
 	struct verdict_row v = {.stage = st.stage,
 				.hypothesis = st.hypothesis,
 				.final_look = true,
@@ -38,6 +43,8 @@ static void fill(const char *path)
 	assert_ok(query_attempt_fail(st.db, store_plan(&st, second), ATTEMPT_LOST, "no done.json",
 				     1, &e));
 	assert_ok(query_verdict_add(st.db, st.campaign, &v, &id, &e));
+	g.verdict = id;
+	assert_ok(query_guard_add(st.db, &g, &e));
 	assert_ok(query_hypothesis_state(st.db, st.hypothesis, HYP_TESTED, NULL, &e));
 	assert_ok(query_fix_put(st.db, &fix, &id, &e));
 	db_close(st.db);
@@ -94,7 +101,7 @@ static void examples_run_as_they_stand(void **state)
 		run_line(line, dir);
 		p++;
 	}
-	assert_int_equal(n, 7); /* one a view */
+	assert_int_equal(n, 8); /* one a view */
 }
 
 /* The text from "## name" to the next heading; heap. */

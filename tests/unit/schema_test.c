@@ -353,6 +353,11 @@ static struct db *full_store(void)
 	struct store st = store_new(":memory:");
 	struct source_row source = {TEXT("campaign"), TEXT("/c.lua"), TEXT("return {}"), TEXT("0")};
 	struct finding_row finding = {.round = 1, .bottleneck = TEXT("storage"), .share = 0.1};
+	struct guard_row g = {.metric = TEXT("loss"),
+			      .stat = TEXT("last"),
+			      .rule = TEXT("margin"),
+			      .equal = TEXT("step"),
+			      .state = TEXT("passed")};
 	struct verdict_row v = {.stage = st.stage,
 				.hypothesis = st.hypothesis,
 				.final_look = true,
@@ -376,6 +381,8 @@ static struct db *full_store(void)
 	assert_ok(query_lease_take(st.db, st.campaign, &lease, 1, false, &e));
 	store_run(&st, st.block, st.arm, 2);
 	assert_ok(query_verdict_add(st.db, st.campaign, &v, &id, &e));
+	g.verdict = id;
+	assert_ok(query_guard_add(st.db, &g, &e));
 	assert_ok(query_fix_put(st.db, &fix, &id, &e));
 	assert_ok(query_event_add(st.db, st.campaign, 1, "resumed", "", &e));
 	assert_int_equal(

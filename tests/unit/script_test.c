@@ -116,7 +116,7 @@ static const char good[] =
 	"		partition = 'gpu', launcher = 'torchrun' },\n"
 	"	objective = { metric = 'step_time_ms', stat = 'median' },\n"
 	"	target = 12.5,\n"
-	"	guards = { loss = 0.01, mem_peak_reserved_gib = { margin = 0.1, stat = 'max' } },\n"
+	"	guards = { loss = 0.01, mem_peak_reserved_gib = { margin = 0.1, at_most = 70 } },\n"
 	"	knobs = {\n"
 	"		'pin_memory', 'max_split_size_mb',\n"
 	"		{ name = 'mine', env = 'MINE', class = 'numerics', values = { 0.5, 1e6, "
@@ -183,6 +183,8 @@ static void test_every_field_arrives(void **state)
 	assert_true(r->guards[0].margin == 0.01);
 	assert_string_equal(r->guards[1].stat, "max");
 	assert_int_equal(r->guards[1].at.line, 14);
+	assert_true(r->guards[1].at_most == 70 && isnan(r->guards[1].at_least));
+	assert_true(isnan(r->guards[0].at_most) && r->guards[0].better == BETTER_DOWN);
 	assert_true(r->budget.wall_s == 90 && r->budget.node_hours == 2);
 	assert_int_equal(r->budget.trials, 99);
 	assert_int_equal(r->mode, MODE_STRICT);
