@@ -55,10 +55,10 @@ static const char *advice_of(int rc)
 	case SQLITE_LOCKED:
 		return "; another process writes to it: try again";
 	case SQLITE_NOTADB:
-		return "; it is no SQLite file: move it away, or restore a copy (fettle backup, "
+		return "; it is no SQLite file: move it away, or restore a copy (a backup of yours, "
 		       "fettle.db.before-*)";
 	case SQLITE_CORRUPT:
-		return "; the file is damaged: restore a copy (fettle backup, fettle.db.before-*), "
+		return "; the file is damaged: restore a copy (a backup of yours, fettle.db.before-*), "
 		       "or "
 		       "salvage it with the command .recover of sqlite3";
 	case SQLITE_FULL:

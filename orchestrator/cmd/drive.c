@@ -420,7 +420,11 @@ static void print_next(const struct report *rep, const struct workspace *w, int6
 	_cleanup_free_ char *command = drive_command(verb, w, id);
 
 	printf("\nreport: %s/reports/campaign-%lld.md\n", w->root, (long long)id);
-	printf("next: %s%s\n", command, fixed ? "   (--as sbatch, --as json)" : "");
+	if (rep->campaign.state == CAMPAIGN_FAILED)
+		printf("next: look into the log (paths are relative to the workspace), mend it, "
+		       "run the recipe again\n");
+	else
+		printf("next: %s%s\n", command, fixed ? "   (--as sbatch, --as json)" : "");
 }
 
 int drive_summary(const struct cmd *c, struct workspace *w, int64_t id,
@@ -436,12 +440,12 @@ int drive_summary(const struct cmd *c, struct workspace *w, int64_t id,
 		return cmd_fail(c, &e);
 	status = exit_of_state(&rep->campaign);
 	if (!o->once || rep->campaign.state != CAMPAIGN_RUNNING) {
-		if (write_reports(w, rep, id, &e) < 0)
-			status = cmd_fail(c, &e);
 		report_summary(rep, &text);
 		if (!o->json)
 			printf("\n%s", text.data ? text.data : "");
-		if (!o->json && status != 4)
+		if (write_reports(w, rep, id, &e) < 0)
+			status = cmd_fail(c, &e);
+		else if (!o->json)
 			print_next(rep, w, id);
 	}
 	buf_free(&text);

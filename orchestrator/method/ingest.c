@@ -196,14 +196,17 @@ static enum probe_status run_probe(const struct reader *r, const char *name, con
 	return s;
 }
 
-static enum probe_status read_workload(const struct reader *r, const char *trial_dir,
-				       struct window *w, struct buf *detail)
+/* Scheduler fake leaves its figures as JSON lines: it cannot write what an arbitrary pattern reads.
+ */
+static enum probe_status read_workload(const struct reader *r, const struct json *rec,
+				       const char *trial_dir, struct window *w, struct buf *detail)
 {
 	const struct workload *wl = &r->recipe->workload;
+	bool made_up = json_bool(json_get(rec, "made_up"), false);
 	_cleanup_free_ char *out = fs_join(trial_dir, "out"),
 			    *jsonl = fs_join(trial_dir, "metrics.jsonl");
 
-	switch (wl->source) {
+	switch (made_up ? SOURCE_METRICS_FILE : wl->source) {
 	case SOURCE_PROBE:
 		return run_probe(r, wl->probe, out, w, detail);
 	case SOURCE_PATTERN:
@@ -321,7 +324,7 @@ static void read_metrics(const struct reader *r, const struct json *rec, struct 
 	/* Without steps the output need not hold anything, if only the run as a whole counts. */
 	s = wl->whole_run && str_starts(r->recipe->objective, "trial_")
 		    ? PROBE_OK
-		    : read_workload(r, dir, w, &detail);
+		    : read_workload(r, rec, dir, w, &detail);
 	read_nccl_facts(r, out, w);
 	window_emit(w, t);
 	read_samples(r, rec, t);

@@ -10,13 +10,16 @@ local LAUNCH_GAP <const> = 0.10 -- device idle between kernels
 local GPU_BUSY_PCT <const> = 95 -- "GPU busy (> 95 %), step still slow"
 local FRAGMENTED <const> = 0.20 -- (reserved - allocated) / reserved
 
+local function cores_bound(s)
+	return s.tree_cpu_cores ~= nil and over(s.ncpu, 0) and s.tree_cpu_cores / s.ncpu > CORES_BUSY
+end
+
 local function cpu_bound(s)
-	return over(s.cpu_user_pct, CPU_BUSY_PCT)
-		or (s.tree_cpu_cores ~= nil and over(s.ncpu, 0) and s.tree_cpu_cores / s.ncpu > CORES_BUSY)
+	return over(s.cpu_user_pct, CPU_BUSY_PCT) or cores_bound(s)
 end
 
 local function cpu_words(s)
-	if s.tree_cpu_cores ~= nil and s.ncpu ~= nil then
+	if cores_bound(s) then
 		return string.format("%.1f of %d CPUs are busy", s.tree_cpu_cores, s.ncpu)
 	end
 	return string.format("CPUs are %.0f %% busy", s.cpu_user_pct)

@@ -35,7 +35,7 @@ teardown() {
 	[ "$(jq -r .job "$dir/claim.json")" = "$id" ]
 	grep -qx hello "$dir/t00/out"
 	# the trial gets the environment of its block, not one of Slurm's making
-	! grep -q FETTLE_TEST= "$dir/t00/out"
+	[ "$(grep -c FETTLE_TEST= "$dir/t00/out")" -eq 0 ]
 }
 
 @test "the job is what was asked for" {
@@ -54,7 +54,7 @@ teardown() {
 	tr '\0' '\n' <"/proc/$agent/environ" >"$BATS_TEST_TMPDIR/env"
 	grep -qx FETTLE_TEST=1 "$BATS_TEST_TMPDIR/env"
 	grep -qx "SLURM_CONF=$SLURM_CONF" "$BATS_TEST_TMPDIR/env"
-	! grep -q '^BATS_' "$BATS_TEST_TMPDIR/env"
+	[ "$(grep -c '^BATS_' "$BATS_TEST_TMPDIR/env")" -eq 0 ]
 }
 
 @test "paths with blanks, quotes and percent signs" {

@@ -3,7 +3,7 @@
 
 setup() {
 	load ../common
-	answer=
+	answer='' id=''
 	drive_start
 }
 

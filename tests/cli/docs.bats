@@ -1,0 +1,138 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The documents are true: what README and man page tell people to type is typed here, names that they
+# mention exist, links lead somewhere. Campaigns run on scheduler fake with a declared truth.
+bats_require_minimum_version 1.5.0
+
+setup() {
+	FETTLE=${FETTLE:?set it to the fettle that is tested}
+	TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+	DIR=$BATS_TEST_TMPDIR/docs
+	mkdir -p "$DIR/bin"
+	cd "$DIR" || return 1
+	# `fettle` as people type it; run on scheduler fake, where pin_memory and the mini campaign's
+	# arenas help.
+	echo '{"effects":{"--pin-memory":0.3,"MALLOC_ARENA_MAX=1":0.3},"sd_run":0.01}' >truth.json
+	cat >bin/fettle <<-END
+		#!/bin/sh
+		[ "\$1" != run ] || set -- "\$@" -s fake --fake '$DIR/truth.json' -q
+		exec '$FETTLE' "\$@"
+	END
+	chmod +x bin/fettle
+	PATH=$DIR/bin:${FETTLE%/*}/recipes/workloads/mini:$PATH
+	unset FETTLE_WORKSPACE FETTLE_SITE FETTLE_RECIPE_PATH
+}
+
+# The example of README.md as a file.
+loader() {
+	sed -n '/^```lua$/,/^```$/p' "$TOP/README.md" | sed '1d;$d' >loader.lua
+	grep -q '^return {' loader.lua
+}
+
+# Lines of README.md to be typed: indented, without the remark behind two blanks or more.
+typed() {
+	sed -n "s/^    \($1 .*\)/\1/p" "$TOP/README.md" | sed 's/   *[^ ].*//'
+}
+
+# Blocks to be typed of the man page's EXAMPLES.
+examples() {
+	sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$TOP/orchestrator/fettle.1" |
+		sed -n '/^\.Bd/,/^\.Ed/p' | grep -v '^\.'
+}
+
+documents() {
+	(cd "$TOP" && find . -name '*.md' -not -path './build/*' -not -path './tests/golden/*' -not -path './.git/*')
+}
+
+@test "the example of README.md is fit to run" {
+	loader
+	run "$FETTLE" check loader.lua
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output != *warning* ]]
+}
+
+@test "every fettle line of README.md does what it says" {
+	loader
+	typed fettle >lines
+	[ "$(wc -l <lines)" -ge 5 ]
+	while read -r line; do
+		echo "\$ $line"
+		sh -c "$line" </dev/null
+	done <lines
+}
+
+@test "the examples of the man page work" {
+	ln -s "$TOP/recipes" recipes
+	cp "$TOP/tests/fixtures/probes/nccl-tests-old.txt" all_reduce.log
+	examples | sed "s|^\* \* \* \* \* ||; s|/shared/team/fettle|$DIR/fettle-workspace|" >lines
+	[ "$(grep -c '^fettle ' lines)" -ge 6 ]
+	while read -r line; do
+		echo "\$ $line"
+		bash -c "$line" </dev/null
+	done <lines
+	grep -q '^MALLOC_ARENA_MAX=1$' fix.env
+}
+
+@test "every command that a document names exists" {
+	"$FETTLE" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' >commands
+	documents | while read -r f; do
+		grep -ohE '(^    |`)fettle [a-z]+' "$TOP/$f" || true
+	done | sed 's/.*fettle //' | sort -u >named
+	[ "$(wc -l <named)" -ge 5 ]
+	grep -vxF -f commands named >unknown || true
+	cat unknown
+	[ ! -s unknown ]
+}
+
+@test "every make target that README.md names exists" {
+	make -s -C "$TOP" help | awk '{ print $1 }' >targets
+	{
+		typed make
+		grep -oE '`make [a-z]+' "$TOP/README.md" | tr -d '`'
+	} | awk 'NF > 1 { print $2 }' | sort -u >named
+	[ "$(wc -l <named)" -ge 5 ]
+	grep -vxF -f targets named >unknown || true
+	cat unknown
+	[ ! -s unknown ]
+}
+
+@test "the dependency table of README.md agrees with deps.txt" {
+	awk -F'|' '/^\| library/ { on = 1 } on && !/^\|/ { exit }
+		on && !/^\|[- |]*$/ && $3 !~ /Debian/ { gsub(/ /, "", $3); print $3 }' "$TOP/README.md" |
+		sort -u >told
+	# what a C compiler itself needs is not told
+	awk -F'|' '!/^#/ && NF == 4 && $4 ~ /build|slurm/ && $1 ~ /^header/ { gsub(/ /, "", $2); print $2 }' \
+		"$TOP/tests/lint/deps.txt" | grep -vx libc6-dev | sort -u >needed
+	[ -s told ]
+	diff told needed
+}
+
+@test "every relative link of a document leads somewhere" {
+	documents >files
+	[ "$(wc -l <files)" -ge 5 ]
+	while read -r f; do
+		grep -oE '\]\([^)]+\)' "$TOP/$f" | sed 's/^](//; s/)$//' | while read -r link; do
+			target=${link%%#*}
+			case $link in
+			*://* | mailto:*) continue ;;
+			'#'*) target=${f##*/} ;;
+			esac
+			[ -e "$TOP/${f%/*}/$target" ] || echo "$f: $link"
+			[[ $link != *'#'* ]] && continue
+			# GitHub's name of a heading: small letters, no punctuation, dashes for blanks
+			sed -n 's/^##* *//p' "$TOP/${f%/*}/$target" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9_\n-' |
+				grep -qxF -- "${link#*#}" || echo "$f: $link (no such heading)"
+		done || true
+	done <files >dead
+	cat dead
+	[ ! -s dead ]
+}
+
+@test "every folder that README.md lists exists" {
+	sed -n '/^## Where things are/,/^## /s/^    \([a-z]*\)\/ .*/\1/p' "$TOP/README.md" >folders
+	[ "$(wc -l <folders)" -ge 5 ]
+	while read -r d; do
+		[ -d "$TOP/$d" ] || { echo "no folder $d"; return 1; }
+	done <folders
+}
