@@ -248,6 +248,8 @@ struct family {
 	struct procs procs;
 	struct member *v;
 	size_t n, cap;
+	pid_t launcher; /* the leader, when the block puts srun or the like before each command;
+			   else 0 */
 };
 
 static long small_number(const char *s)
@@ -294,12 +296,14 @@ static const struct member *member_of(const struct family *f, pid_t pid)
 	return NULL;
 }
 
-/* A rank has the variable itself; workers and children of a rank only inherit its value. */
+/* A rank has the variable itself; workers and children of a rank only inherit its value. So does a
+ * launcher: in a batch step of Slurm it finds SLURM_PROCID=0. */
 static bool owns_rank(const struct family *f, const struct member *m, size_t which)
 {
 	const struct member *up = member_of(f, m->one->ppid);
 
-	return m->rank[which] >= 0 && (!up || up->rank[which] != m->rank[which]);
+	return m->one->pid != f->launcher && m->rank[which] >= 0 &&
+	       (!up || up->rank[which] != m->rank[which]);
 }
 
 static int64_t count_children(const struct family *f, pid_t pid)
@@ -434,7 +438,7 @@ static int by_rank(const void *a, const void *b)
 int evidence_take(const struct evidence_spec *s, pid_t leader, struct evidence *out)
 {
 	struct evidence ev = {0};
-	struct family f = {0};
+	struct family f = {.launcher = s->block->launch.n > 0 ? leader : 0};
 	int which;
 
 	find_family(s, leader, &f);

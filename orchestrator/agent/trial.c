@@ -492,6 +492,18 @@ static void one_turn(struct run *t)
 
 /* --- after ------------------------------------------------------------------------------ */
 
+/* What stood in the way of the steps, as far as it can be told from here. */
+static const char *explain_steps(const struct run *t)
+{
+	if (stepcount_limited_lines(t->c->steps))
+		return "; some lines were too hard for the pattern";
+	if (stepcount_steps(t->c->steps) > 0)
+		return "";
+	return t->c->block->window.source == WINDOW_METRICS
+		       ? ": no step was written to $FETTLE_METRICS"
+		       : ": no line of the output matched the step pattern";
+}
+
 static void explain_exit(struct run *t)
 {
 	const struct block_window *w = &t->c->block->window;
@@ -508,9 +520,7 @@ static void explain_exit(struct run *t)
 	else if (w->steps > 0 && !stepcount_full(t->c->steps))
 		conclude(t, TRIAL_FAILED, "exit", "ended after %lld of %lld steps%s",
 			 (long long)stepcount_steps(t->c->steps), (long long)(w->warmup + w->steps),
-			 stepcount_limited_lines(t->c->steps)
-				 ? "; some lines were too hard for the pattern"
-				 : "");
+			 explain_steps(t));
 	else
 		conclude(t, TRIAL_OK, stepcount_full(t->c->steps) ? "window" : "exit", "%s", "");
 }

@@ -84,7 +84,7 @@ write_conf() {
 		SlurmdTimeout=60
 		MessageTimeout=10
 		KillWait=2
-		MinJobAge=60
+		MinJobAge=20
 		InactiveLimit=0
 		SchedulerType=sched/backfill
 		SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,bf_interval=1
@@ -184,10 +184,11 @@ start_once() {
 	wait_idle "$dir"
 }
 
+# "idle*" is a node that does not respond yet.
 wait_idle() {
 	local dir=$1 i
 	for ((i = 0; i < WAIT_TENTHS; i++)); do
-		[ "$(SLURM_CONF=$dir/slurm.conf sinfo -h -N -p tune -t idle -o %n 2>/dev/null | wc -l)" = 4 ] &&
+		[ "$(SLURM_CONF=$dir/slurm.conf sinfo -h -N -p tune -o %T 2>/dev/null | grep -cx idle)" = 4 ] &&
 			return 0
 		pid_of "$dir" slurmctld >/dev/null || [ $i -lt 50 ] || return 1
 		sleep 0.1

@@ -19,6 +19,29 @@ teardown() {
 	expect "$id ended timeout * n? TIMEOUT (TimeLimit)"
 }
 
+@test "held, then released" {
+	submit "$(new_token)" "$(new_block true)" nodelist=n1
+	scontrol hold "$id"
+	sleep 2
+	say poll "$id"
+	expect "$id pending none 0 - JobHeld*"
+	scontrol release "$id"
+	say until ended 30 "$id"
+	expect "$id ended ok 0 n1 COMPLETED"
+}
+
+@test "suspended is running" {
+	submit "$(new_token)" "$(new_block 'sleep 4')"
+	say until running 10 "$id"
+	scontrol suspend "$id"
+	sleep 1.1
+	say poll "$id"
+	expect "$id running none 0 n? SUSPENDED"
+	scontrol resume "$id"
+	say until ended 30 "$id"
+	expect "$id ended ok 0 n? COMPLETED"
+}
+
 @test "slurmd dies under the job" {
 	cluster set SlurmdTimeout=10
 	submit "$(new_token)" "$(new_block 'sleep 300')" nodelist=n4
