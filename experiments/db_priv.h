@@ -102,7 +102,9 @@ extern const char *const query_sql_campaign[],
 						*const query_sql_ingest[],
 							*const query_sql_values[],
 								*const query_sql_verdict[],
-									*const query_sql_report[];
+									*const query_sql_report[],
+										*const query_sql_ablation
+											[];
 
 /* -- shared by query files ------------------------------------------------------------------- */
 

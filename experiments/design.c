@@ -213,6 +213,12 @@ size_t design_final_blocks(enum run_mode mode)
 	return 12;
 }
 
+/* As many as the final stage: the cost of a removal is shown with the error of the gain. */
+size_t design_ablate_blocks(enum run_mode mode)
+{
+	return design_final_blocks(mode);
+}
+
 size_t design_repeats(double cost_job, double cost_run, double run_var, double block_arm_var)
 {
 	double r;

@@ -56,8 +56,10 @@ size_t design_screen_round(enum run_mode mode, size_t k, size_t round, const dou
  * Returns how many means are above 0: with 0 the round stops without a confirm stage. */
 size_t design_screen_rank(const double *y, size_t k, size_t blocks, size_t *out, double *means);
 
-/* Fixed number of blocks: of the A/A stage (4 6 8 8) and of the final stage (4 8 12 12) by mode. */
+/* Fixed number of blocks: of the A/A stage (4 6 8 8), of an ablate stage and of the final stage
+ * (4 8 12 12) by mode. */
 size_t design_aa_blocks(enum run_mode mode);
+size_t design_ablate_blocks(enum run_mode mode);
 size_t design_final_blocks(enum run_mode mode);
 
 /* Runs an arm needs in a job: ceil(sqrt(c_job / c_run * run_var / block_arm_var)), at least 1, at

@@ -44,11 +44,12 @@ MODEL_WORDS(knob_class, CLASS_OPTIMISATION, "neutral", "numerics", "optimisation
 MODEL_WORDS(knob_how, HOW_ARG, "env", "arg")
 MODEL_WORDS(proof_level, PROOF_EFFECTIVE, "none", "delivered", "acknowledged", "effective")
 MODEL_WORDS(run_mode, MODE_STRICT, "quick", "standard", "long", "strict")
-MODEL_WORDS(stage_kind, STAGE_CANARY, "aa", "verify", "screen", "confirm", "ablate", "final",
-	    "soak", "canary")
+MODEL_WORDS(stage_kind, STAGE_CONVERGE, "aa", "verify", "screen", "confirm", "ablate", "final",
+	    "soak", "canary", "converge")
 MODEL_WORDS(arm_role, ROLE_TREATMENT, "baseline", "treatment")
 MODEL_WORDS(hypothesis_state, HYP_TESTED, "proposed", "linted_out", "not_tried", "screened_out",
 	    "tested")
+MODEL_WORDS(ablation_outcome, ABLATION_DROPPED, "pays", "open", "useless", "dropped")
 MODEL_WORDS(bottleneck, BOTTLENECK_MEMORY, "unknown", "compute", "communication", "storage", "host",
 	    "memory")
 MODEL_WORDS(trial_state, TRIAL_LOST, "ok", "failed", "void", "lost")

@@ -33,7 +33,8 @@ enum stage_kind {
 	STAGE_ABLATE,
 	STAGE_FINAL,
 	STAGE_SOAK,
-	STAGE_CANARY
+	STAGE_CANARY,
+	STAGE_CONVERGE /* the long run of a pending fix */
 };
 enum arm_role {
 	ROLE_BASELINE,
@@ -72,6 +73,15 @@ enum verdict_outcome {
 	VERDICT_REJECTED_WORSE,
 	VERDICT_INCONCLUSIVE,
 };
+/* What becomes of an accepted change when the fix is measured without it. */
+enum ablation_outcome {
+	ABLATION_PAYS,    /* removing it makes things worse */
+	ABLATION_OPEN,    /* neither is shown: it is kept */
+	ABLATION_USELESS, /* removing it costs less than the smallest useful effect; kept all the
+			     same, since another one was dropped and both at once were not measured
+			   */
+	ABLATION_DROPPED, /* the same, and it was taken out of the fix */
+};
 MODEL_ENUM(better)
 MODEL_ENUM(knob_class)
 MODEL_ENUM(knob_how)
@@ -85,6 +95,7 @@ MODEL_ENUM(trial_state)
 MODEL_ENUM(attempt_state)
 MODEL_ENUM(slot_kind)
 MODEL_ENUM(campaign_state)
+MODEL_ENUM(ablation_outcome) /* "pays", "open", "useless", "dropped" */
 MODEL_ENUM(verdict_outcome) /* "invalid", "rejected: guard", "accepted", "equivalent", "rejected: no
 			       useful gain", "rejected: worse", "inconclusive" */
 

@@ -144,6 +144,8 @@ struct stage_row {
 	int df0;
 	bool open;
 	char *note;           /* why it was closed; NULL */
+	char *avoid_nodes;    /* nodes that its blocks stay away from, comma separated, beside the
+			     recipe's; NULL: none */
 	struct arm_row *arms; /* by index */
 	size_t n_arms;
 };
@@ -212,15 +214,44 @@ int query_attempt_ingest(struct db *db, int64_t attempt_id, const char *manifest
 			 const struct trial_result *trials, size_t n, const char *const *nodes,
 			 size_t n_nodes, int64_t now_us, bool *again, struct err *e);
 
+/* -- where it ran, and what ablation found --------------------------------------------------- */
+
+/* Nodes of the valid attempts of a campaign's stages, by seq of the stage and name: what an
+ * allocation was given, as its agent (or else the scheduler) told. */
+struct node_row {
+	int64_t stage;
+	enum stage_kind kind;
+	char *node;
+	int blocks; /* valid ones of that stage on it */
+};
+int query_nodes(struct db *db, int64_t campaign, struct node_row **out, size_t *n, struct err *e);
+void node_rows_free(struct node_row *v, size_t n);
+
+/* What an ablate stage found about one of its treatment arms, the fix without one change. */
+struct ablation_row {
+	int64_t stage, arm;
+	char *knobs;        /* the change that is removed: names, comma separated */
+	int n;              /* pairs */
+	double est, lo, hi; /* relative effect of the removal, + is better without; lo and hi:
+			       one-sided 95 % bounds; NaN unknown */
+	enum ablation_outcome outcome;
+	char *reason; /* what else decided (a guard); NULL */
+};
+int query_ablation_add(struct db *db, const struct ablation_row *a, struct err *e);
+int query_ablations(struct db *db, int64_t campaign, struct ablation_row **out, size_t *n,
+		    struct err *e); /* by seq of the stage, index of the arm */
+void ablation_rows_free(struct ablation_row *v, size_t n);
+
 /* -- what was measured ------------------------------------------------------------------------ */
 
 /* One timed trial of a valid attempt of a stage, with one metric of it. */
 struct value_row {
 	int64_t block, arm, trial;
+	int64_t allocation;
 	int block_index, repeat, slot;
 	enum trial_state state;
-	char *reason, *log_path;
-	double value; /* NaN when the trial has none */
+	char *reason, *log_path, *node; /* node: its first */
+	double value;                   /* NaN when the trial has none */
 };
 void value_rows_free(struct value_row *v, size_t n);
 int query_stage_values(struct db *db, int64_t stage, const char *metric, const char *stat,

@@ -10,9 +10,9 @@ enum { PUT, ARM_PUT, EXPERIMENT_PUT, CLOSE, LIST, ARMS, BLOCK_PUT, SLOT_PUT, BLO
 const char *const query_sql_stage[] = {
 	[PUT] = "INSERT INTO stage(campaign, hypothesis, seq, round, kind, planned_blocks, "
 		"alpha_share, "
-		"ssr, df0, open, note) VALUES (:campaign, :hypothesis, :seq, :round, :kind, "
+		"ssr, df0, open, note, avoid_nodes) VALUES (:campaign, :hypothesis, :seq, :round, :kind, "
 		":planned, "
-		":alpha, :ssr, :df0, :open, :note)",
+		":alpha, :ssr, :df0, :open, :note, :avoid)",
 	[ARM_PUT] = "INSERT INTO arm(stage, idx, role, config, hypothesis, label) "
 		    "VALUES (:stage, :idx, :role, :config, :hypothesis, :label)",
 	[EXPERIMENT_PUT] = "INSERT INTO experiment(stage, hypothesis, baseline, treatment) "
@@ -20,7 +20,7 @@ const char *const query_sql_stage[] = {
 	[CLOSE] = "UPDATE stage SET open = 0, note = :note WHERE id = :id",
 	[LIST] = "SELECT id, campaign, hypothesis, seq, round, kind, planned_blocks, alpha_share, "
 		 "ssr, "
-		 "df0, open, note FROM stage WHERE campaign = :campaign ORDER BY seq",
+		 "df0, open, note, avoid_nodes FROM stage WHERE campaign = :campaign ORDER BY seq",
 	[ARMS] = "SELECT id, stage, idx, role, config, hypothesis, label FROM arm "
 		 "WHERE stage = :stage ORDER BY idx",
 	[BLOCK_PUT] = "INSERT INTO block(stage, idx) VALUES (:stage, :idx)",
@@ -61,6 +61,7 @@ static int put_stage(struct db *db, const struct stage_row *r, int64_t *id, stru
 	bind_i64(&s, ":df0", r->df0);
 	bind_i64(&s, ":open", r->open);
 	bind_text(&s, ":note", r->note);
+	bind_text(&s, ":avoid", r->avoid_nodes);
 	rc = stmt_run(&s);
 	*id = db_last_id(db);
 	return rc;
@@ -96,6 +97,7 @@ static bool has_experiments(const struct stage_row *r)
 	case STAGE_FINAL:
 	case STAGE_SOAK:
 	case STAGE_CANARY:
+	case STAGE_CONVERGE:
 		return false;
 	}
 	return false;
@@ -176,6 +178,7 @@ static void read_stage(struct stmt *s, struct stage_row *r)
 	r->df0 = col_int(s, "df0");
 	r->open = col_bool(s, "open");
 	r->note = col_text(s, "note");
+	r->avoid_nodes = col_text(s, "avoid_nodes");
 }
 
 static int read_arms(struct db *db, struct stage_row *r, struct err *e)
@@ -231,6 +234,7 @@ void stage_rows_free(struct stage_row *v, size_t n)
 			free(v[i].arms[k].label);
 		free(v[i].arms);
 		free(v[i].note);
+		free(v[i].avoid_nodes);
 	}
 	free(v);
 }

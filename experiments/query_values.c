@@ -16,7 +16,7 @@
 enum { VALUES, SIGNALS, EFFECTIVE, SHOWN };
 const char *const query_sql_values[] = {
 	[VALUES] = "SELECT b.id AS block, b.idx, t.arm, t.id AS trial, t.repeat, t.slot, t.state, "
-		   "t.reason, t.log_path, m.value " COUNTED_TRIALS
+		   "t.reason, t.log_path, t.node, a.allocation, m.value " COUNTED_TRIALS
 		   "LEFT JOIN metric m ON m.trial = t.id "
 		   "AND m.def = (SELECT id FROM metric_def WHERE name = :metric) "
 		   "AND m.label = (SELECT id FROM labelset WHERE labels = '') AND m.stat = :stat "
@@ -67,6 +67,8 @@ int query_stage_values(struct db *db, int64_t stage, const char *metric, const c
 		COL_WORD(&s, "state", trial_state, &r->state);
 		r->reason = col_text(&s, "reason");
 		r->log_path = col_text(&s, "log_path");
+		r->node = col_text(&s, "node");
+		r->allocation = col_i64(&s, "allocation");
 		r->value = col_real(&s, "value");
 	}
 	rc = stmt_close(&s);
@@ -84,6 +86,7 @@ void value_rows_free(struct value_row *v, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		free(v[i].reason);
 		free(v[i].log_path);
+		free(v[i].node);
 	}
 	free(v);
 }

@@ -118,13 +118,14 @@ CREATE TABLE stage(
 	seq INTEGER NOT NULL CHECK (typeof(seq) = 'integer'),
 	round INTEGER NOT NULL CHECK (typeof(round) = 'integer'),
 	kind TEXT NOT NULL CHECK (kind IN
-		('aa', 'verify', 'screen', 'confirm', 'ablate', 'final', 'soak', 'canary')),
+		('aa', 'verify', 'screen', 'confirm', 'ablate', 'final', 'soak', 'canary', 'converge')),
 	planned_blocks INTEGER NOT NULL CHECK (typeof(planned_blocks) = 'integer'),
 	alpha_share REAL NOT NULL CHECK (typeof(alpha_share) = 'real'),
 	ssr REAL NOT NULL CHECK (typeof(ssr) = 'real'),
 	df0 INTEGER NOT NULL CHECK (typeof(df0) = 'integer'),
 	open INTEGER NOT NULL CHECK (typeof(open) = 'integer' AND open IN (0, 1)),
 	note TEXT CHECK (typeof(note) IN ('text', 'null')),
+	avoid_nodes TEXT CHECK (typeof(avoid_nodes) IN ('text', 'null')),
 	UNIQUE (campaign, seq)
 );
 
@@ -137,6 +138,19 @@ CREATE TABLE arm(
 	hypothesis INTEGER REFERENCES hypothesis(id) CHECK (typeof(hypothesis) IN ('integer', 'null')),
 	label TEXT NOT NULL CHECK (typeof(label) = 'text'),
 	UNIQUE (stage, idx)
+);
+
+-- What an ablate stage found about each of its treatment arms: the fix without one accepted change.
+-- est, lo, hi: relative effect of the removal, + is better without the change.
+CREATE TABLE ablation(
+	arm INTEGER PRIMARY KEY REFERENCES arm(id),
+	knobs TEXT NOT NULL CHECK (typeof(knobs) = 'text' AND knobs <> ''),
+	n INTEGER NOT NULL CHECK (typeof(n) = 'integer' AND n >= 0),
+	est REAL CHECK (typeof(est) IN ('real', 'null')),
+	lo REAL CHECK (typeof(lo) IN ('real', 'null')),
+	hi REAL CHECK (typeof(hi) IN ('real', 'null')),
+	outcome TEXT NOT NULL CHECK (outcome IN ('pays', 'open', 'useless', 'dropped')),
+	reason TEXT CHECK (typeof(reason) IN ('text', 'null'))
 );
 
 -- A treatment arm that carries a hypothesis, against the baseline arm of its stage. It is one of the
@@ -339,7 +353,8 @@ CREATE TABLE fix(
 	config INTEGER REFERENCES config(id) CHECK (typeof(config) IN ('integer', 'null')),
 	stage INTEGER REFERENCES stage(id) CHECK (typeof(stage) IN ('integer', 'null')),
 	state TEXT NOT NULL CHECK (state IN
-		('validated', 'accepted, pending convergence', 'gain not seen again', 'not measured')),
+		('validated', 'accepted, pending convergence', 'gain not seen again', 'not measured',
+		'rejected: loss not held')),
 	est REAL CHECK (typeof(est) IN ('real', 'null')),
 	lo REAL CHECK (typeof(lo) IN ('real', 'null')),
 	hi REAL CHECK (typeof(hi) IN ('real', 'null')),

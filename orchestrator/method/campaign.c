@@ -22,8 +22,8 @@ enum {
 				     missed beats */
 };
 
-static const struct stage_ops *const all_stages[] = {&baseline_aa, &experiment_screen,
-						     &validate_confirm, &fix_final, &fix_soak};
+static const struct stage_ops *const all_stages[] = {
+	&baseline_aa, &experiment_screen, &validate_confirm, &ablate_ablate, &fix_final, &fix_soak};
 
 const struct stage_ops *stage_ops_of(enum stage_kind k)
 {
@@ -480,6 +480,8 @@ static int act(struct campaign *c, const struct action *a, enum campaign_step *o
 		return experiment_plan(c, a->round, e);
 	case ACT_PLAN_CONFIRM:
 		return validate_plan(c, a->hypothesis, e);
+	case ACT_PLAN_ABLATE:
+		return ablate_plan(c, e);
 	case ACT_PLAN_FINAL:
 		return fix_plan_final(c, e);
 	case ACT_PLAN_SOAK:

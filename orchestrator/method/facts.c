@@ -10,6 +10,7 @@ void facts_done(struct facts *f)
 	stage_rows_free(f->stages, f->n_stages);
 	hypothesis_rows_free(f->hyps, f->n_hyps);
 	verdict_rows_free(f->verdicts, f->n_verdicts);
+	ablation_rows_free(f->ablations, f->n_ablations);
 	block_rows_free(f->blocks, f->n_blocks);
 	memset(f, 0, sizeof *f);
 }
@@ -66,6 +67,7 @@ int facts_load(struct campaign *c, struct err *e)
 	if ((rc = query_stages(db, c->row.id, &f->stages, &f->n_stages, e)) < 0 ||
 	    (rc = query_hypotheses(db, c->row.id, &f->hyps, &f->n_hyps, e)) < 0 ||
 	    (rc = query_verdicts(db, c->row.id, &f->verdicts, &f->n_verdicts, e)) < 0 ||
+	    (rc = query_ablations(db, c->row.id, &f->ablations, &f->n_ablations, e)) < 0 ||
 	    (rc = query_cost(db, c->row.id, &cost, e)) < 0)
 		return rc;
 	if (f->n_stages && f->stages[f->n_stages - 1].open &&
@@ -100,6 +102,13 @@ const struct verdict_row *facts_verdict(const struct facts *f, int64_t hypothesi
 	return NULL;
 }
 
+static bool is_accepted(const struct facts *f, const struct hypothesis_row *h)
+{
+	const struct verdict_row *v = facts_verdict(f, h->id);
+
+	return v && str_eq(v->outcome, verdict_outcome_name(VERDICT_ACCEPTED));
+}
+
 const struct stage_row *facts_last_accepted(const struct facts *f)
 {
 	for (size_t i = f->n_stages; i-- > 0;) {
@@ -111,6 +120,31 @@ const struct stage_row *facts_last_accepted(const struct facts *f)
 		if (v && str_eq(v->outcome, verdict_outcome_name(VERDICT_ACCEPTED)))
 			return s;
 	}
+	return NULL;
+}
+
+size_t facts_changes(const struct facts *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_hyps; i++) {
+		bool counts = is_accepted(f, &f->hyps[i]);
+
+		for (size_t j = 0; counts && j < i; j++)
+			counts = !str_eq(f->hyps[j].knob, f->hyps[i].knob) ||
+				 !is_accepted(f, &f->hyps[j]);
+		n += counts;
+	}
+	return n;
+}
+
+const struct arm_row *facts_ablated(const struct facts *f, const struct stage_row *s)
+{
+	for (size_t i = 0; i < f->n_ablations; i++)
+		for (size_t a = 0; a < s->n_arms; a++)
+			if (f->ablations[i].arm == s->arms[a].id &&
+			    f->ablations[i].outcome == ABLATION_DROPPED)
+				return &s->arms[a];
 	return NULL;
 }
 
@@ -140,10 +174,19 @@ int campaign_default(struct campaign *c, struct config *out, struct err *e)
 	return config_build(c->recipe, &none, out, e);
 }
 
+/* An ablate stage leaves one of its own arms, so the fix was measured as it is. */
 int campaign_incumbent(struct campaign *c, struct config *out, struct err *e)
 {
 	const struct stage_row *s = facts_last_accepted(&c->facts);
+	const struct stage_row *ablate = facts_stage(&c->facts, STAGE_ABLATE, 0);
+	const struct arm_row *arm = NULL;
 
-	return s ? query_config_get(c->ws->db, s->arms[1].config, out, e)
-		 : campaign_default(c, out, e);
+	if (!s)
+		return campaign_default(c, out, e);
+	if (ablate && !ablate->open && ablate->seq > s->seq) {
+		arm = facts_ablated(&c->facts, ablate);
+		return query_config_get(c->ws->db, arm ? arm->config : ablate->arms[0].config, out,
+					e);
+	}
+	return query_config_get(c->ws->db, s->arms[1].config, out, e);
 }

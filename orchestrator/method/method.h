@@ -5,8 +5,9 @@
  * workspace, waiting is the scheduler's, telling is the caller's through `tell`.
  *
  * A campaign moves by stages. What a kind of stage wants is a const struct stage_ops beside the
- * step that it belongs to: baseline.c (aa), experiment.c (screen), validate.c (confirm), fix.c
- * (final, soak). What comes after a stage is campaign_next(), a pure function of the stored facts.
+ * step that it belongs to: baseline.c (aa), experiment.c (screen), validate.c (confirm), ablate.c
+ * (ablate), fix.c (final, soak), converge.c (converge). What comes after a stage is
+ * campaign_next(), a pure function of the stored facts.
  */
 #ifndef FETTLE_METHOD_METHOD_H
 #define FETTLE_METHOD_METHOD_H
@@ -39,6 +40,8 @@ struct facts {
 	size_t n_hyps;
 	struct verdict_row *verdicts;
 	size_t n_verdicts;
+	struct ablation_row *ablations;
+	size_t n_ablations;
 	struct block_row *blocks; /* of the last stage */
 	size_t n_blocks;
 	size_t valid, in_flight, dropped; /* of these blocks */
@@ -82,7 +85,8 @@ struct stage_ops {
 	/* Draw the conclusion and close the stage, in the caller's transaction. */
 	int (*conclude)(struct campaign *c, const struct stage_row *s, struct err *e);
 };
-extern const struct stage_ops baseline_aa, experiment_screen, validate_confirm, fix_final, fix_soak;
+extern const struct stage_ops baseline_aa, experiment_screen, validate_confirm, ablate_ablate,
+	fix_final, fix_soak;
 const struct stage_ops *stage_ops_of(enum stage_kind k); /* NULL for a kind that no step runs yet */
 
 /* -- facts.c -------------------------------------------------------------------------------- */
@@ -97,6 +101,10 @@ const struct verdict_row *facts_verdict(const struct facts *f, int64_t hypothesi
 bool facts_block_dropped(const struct block_row *b);
 /* The stage that accepted last, NULL when the default is still the incumbent. */
 const struct stage_row *facts_last_accepted(const struct facts *f);
+/* Knobs that accepted hypotheses changed, each once. */
+size_t facts_changes(const struct facts *f);
+/* The arm that an ablate stage dropped to: the fix without one change; NULL when it kept all. */
+const struct arm_row *facts_ablated(const struct facts *f, const struct stage_row *s);
 struct alpha_ledger facts_ledger(const struct campaign *c);
 int campaign_incumbent(struct campaign *c, struct config *out, struct err *e);
 int campaign_default(struct campaign *c, struct config *out, struct err *e);
@@ -108,6 +116,7 @@ enum action_kind {
 	ACT_HYPOTHESES, /* of round `round` */
 	ACT_PLAN_SCREEN,
 	ACT_PLAN_CONFIRM, /* of `hypothesis` */
+	ACT_PLAN_ABLATE,
 	ACT_PLAN_FINAL,
 	ACT_PLAN_SOAK,
 	ACT_STAGE, /* the last stage is open: run its blocks, or conclude it, or stop over budget */
@@ -131,6 +140,8 @@ int experiment_plan(struct campaign *c, int round, struct err *e);
 /* Hypotheses of a round that may go to a confirm stage, best first; heap array. */
 int experiment_ranking(struct campaign *c, int round, int64_t **ids, size_t *n, struct err *e);
 int validate_plan(struct campaign *c, int64_t hypothesis, struct err *e);
+/* What is accepted, each change removed once, on a number of blocks fixed beforehand. */
+int ablate_plan(struct campaign *c, struct err *e);
 int fix_plan_final(struct campaign *c, struct err *e);
 int fix_plan_soak(struct campaign *c, struct err *e);
 int fix_finish(struct campaign *c, struct err *e);

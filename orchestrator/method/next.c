@@ -34,7 +34,23 @@ static bool any_accepted(const struct facts *f)
 
 static struct action wind_up(const struct facts *f)
 {
-	return (struct action){.kind = any_accepted(f) ? ACT_PLAN_FINAL : ACT_FINISH};
+	if (!any_accepted(f))
+		return (struct action){.kind = ACT_FINISH};
+	return (struct action){.kind = facts_changes(f) > 1 ? ACT_PLAN_ABLATE : ACT_PLAN_FINAL};
+}
+
+/* Only one change is dropped at a time: what is left of a fix whose other changes looked useless,
+ * too, is ablated again, as long as it has two changes. */
+static struct action after_ablate(const struct facts *f, const struct stage_row *s)
+{
+	bool more = false;
+
+	for (size_t i = 0; i < f->n_ablations; i++)
+		more = more || (f->ablations[i].stage == s->id &&
+				f->ablations[i].outcome == ABLATION_USELESS);
+	if (more && facts_ablated(f, s) && s->n_arms > 3)
+		return (struct action){.kind = ACT_PLAN_ABLATE};
+	return (struct action){.kind = ACT_PLAN_FINAL};
 }
 
 static size_t proposed(const struct facts *f, int round, const struct hypothesis_row **first)
@@ -94,12 +110,14 @@ static struct action after(const struct facts *f, const struct stage_row *last,
 		if (confirm_stages_used(f) >= r->rounds)
 			return wind_up(f);
 		return begin_round(f, last->round + 1);
+	case STAGE_ABLATE:
+		return after_ablate(f, last);
 	case STAGE_FINAL:
 		return (struct action){.kind = r->soak_trials > 0 ? ACT_PLAN_SOAK : ACT_FINISH};
 	case STAGE_VERIFY:
-	case STAGE_ABLATE:
 	case STAGE_SOAK:
 	case STAGE_CANARY:
+	case STAGE_CONVERGE:
 		break;
 	}
 	return (struct action){.kind = ACT_FINISH};

@@ -33,10 +33,12 @@ CHECK_WORDS(knob_class, "neutral", "numerics", "optimisation")
 CHECK_WORDS(knob_how, "env", "arg")
 CHECK_WORDS(proof_level, "none", "delivered", "acknowledged", "effective")
 CHECK_WORDS(run_mode, "quick", "standard", "long", "strict")
-CHECK_WORDS(stage_kind, "aa", "verify", "screen", "confirm", "ablate", "final", "soak", "canary")
+CHECK_WORDS(stage_kind, "aa", "verify", "screen", "confirm", "ablate", "final", "soak", "canary",
+	    "converge")
 CHECK_WORDS(arm_role, "baseline", "treatment")
 CHECK_WORDS(hypothesis_state, "proposed", "linted_out", "not_tried", "screened_out", "tested")
 CHECK_WORDS(bottleneck, "unknown", "compute", "communication", "storage", "host", "memory")
+CHECK_WORDS(ablation_outcome, "pays", "open", "useless", "dropped")
 CHECK_WORDS(trial_state, "ok", "failed", "void", "lost")
 CHECK_WORDS(attempt_state, "planned", "submitted", "valid", "void", "lost")
 CHECK_WORDS(slot_kind, "warmup", "timed")
@@ -186,6 +188,7 @@ int main(void)
 		cmocka_unit_test(arm_role_words_round_trip),
 		cmocka_unit_test(hypothesis_state_words_round_trip),
 		cmocka_unit_test(bottleneck_words_round_trip),
+		cmocka_unit_test(ablation_outcome_words_round_trip),
 		cmocka_unit_test(trial_state_words_round_trip),
 		cmocka_unit_test(attempt_state_words_round_trip),
 		cmocka_unit_test(slot_kind_words_round_trip),

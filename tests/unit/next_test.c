@@ -14,6 +14,8 @@ struct world {
 	struct stage_row stages[12];
 	struct hypothesis_row hyps[8];
 	struct verdict_row verdicts[8];
+	struct ablation_row ablations[4];
+	struct arm_row arms[4];
 	struct facts f;
 	struct recipe r;
 };
@@ -24,6 +26,7 @@ static void init(struct world *w, int rounds)
 	w->f.stages = w->stages;
 	w->f.hyps = w->hyps;
 	w->f.verdicts = w->verdicts;
+	w->f.ablations = w->ablations;
 	w->r.rounds = rounds;
 	w->r.soak_trials = 3;
 }
@@ -195,6 +198,40 @@ static void test_a_round_without_candidates_still_fixes_what_was_won(void **stat
 	assert_int_equal(next(&w, NULL, 0).kind, ACT_PLAN_FINAL);
 }
 
+/* Two accepted changes are ablated; what looks useless beside a dropped one is looked at again. */
+static void test_stacked_changes_are_ablated_before_the_final_stage(void **state)
+{
+	struct world w;
+
+	(void)state;
+	init(&w, 2);
+	stage(&w, STAGE_AA, 0, false, 0);
+	for (int64_t h = 1; h <= 2; h++) {
+		hypothesis(&w, (int)h, HYP_TESTED);
+		w.hyps[h - 1].knob = (char *)(h == 1 ? "a" : "b");
+		stage(&w, STAGE_CONFIRM, (int)h, false, h);
+		verdict(&w, h, VERDICT_ACCEPTED, 1);
+	}
+	assert_int_equal(next(&w, NULL, 0).kind, ACT_PLAN_ABLATE);
+	w.hyps[1].knob = (char *)"a"; /* one knob twice is one change */
+	assert_int_equal(next(&w, NULL, 0).kind, ACT_PLAN_FINAL);
+	stage(&w, STAGE_ABLATE, 0, false, 0);
+	assert_int_equal(next(&w, NULL, 0).kind, ACT_PLAN_FINAL);
+	w.f.n_ablations = 2;
+	for (int i = 0; i < 4; i++)
+		w.arms[i].id = i + 1;
+	w.stages[3].arms = w.arms;
+	w.stages[3].n_arms = 4;
+	w.ablations[0] = (struct ablation_row){.stage = 4, .arm = 2, .outcome = ABLATION_DROPPED};
+	w.ablations[1] = (struct ablation_row){.stage = 4, .arm = 3, .outcome = ABLATION_USELESS};
+	assert_int_equal(next(&w, NULL, 0).kind, ACT_PLAN_ABLATE);
+	w.stages[3].n_arms = 3; /* one change is left: the final stage measures it */
+	assert_int_equal(next(&w, NULL, 0).kind, ACT_PLAN_FINAL);
+	w.stages[3].n_arms = 4;
+	w.ablations[1].outcome = ABLATION_PAYS;
+	assert_int_equal(next(&w, NULL, 0).kind, ACT_PLAN_FINAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
@@ -206,6 +243,7 @@ int main(void)
 		cmocka_unit_test(test_invalid_before_the_first_look_uses_no_stage),
 		cmocka_unit_test(test_accepted_goes_on_to_a_new_round_or_the_final_stage),
 		cmocka_unit_test(test_a_round_without_candidates_still_fixes_what_was_won),
+		cmocka_unit_test(test_stacked_changes_are_ablated_before_the_final_stage),
 	};
 
 	return cmocka_run_group_tests(t, NULL, NULL);

@@ -57,8 +57,8 @@ static void stages_close_with_a_note(void **state)
 static void experiments_belong_to_one_knob_stages(void **state)
 {
 	static const enum stage_kind with[] = {STAGE_VERIFY, STAGE_CONFIRM};
-	static const enum stage_kind without[] = {STAGE_AA, STAGE_ABLATE, STAGE_FINAL, STAGE_SOAK,
-						  STAGE_CANARY};
+	static const enum stage_kind without[] = {STAGE_AA,   STAGE_ABLATE, STAGE_FINAL,
+						  STAGE_SOAK, STAGE_CANARY, STAGE_CONVERGE};
 	struct store st = store_new(":memory:");
 	int64_t arm[2];
 	int seq = 10;

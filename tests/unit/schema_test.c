@@ -10,9 +10,9 @@
 #define SCHEMA  "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
 
 static const char *const *const sql_tables[] = {
-	query_sql_campaign, query_sql_lease,   query_sql_config, query_sql_hypothesis,
-	query_sql_stage,    query_sql_attempt, query_sql_ingest, query_sql_values,
-	query_sql_verdict,  query_sql_report,
+	query_sql_campaign, query_sql_lease,   query_sql_config,   query_sql_hypothesis,
+	query_sql_stage,    query_sql_attempt, query_sql_ingest,   query_sql_values,
+	query_sql_verdict,  query_sql_report,  query_sql_ablation,
 };
 
 typedef void (*row_f)(sqlite3_stmt *s, void *ctx);
@@ -373,6 +373,7 @@ static struct db *full_store(void)
 				 .scheduler = TEXT("local"),
 				 .alpha = 0.05};
 	struct lease lease = {.host = "h", .pid = 1, .heartbeat_us = 1};
+	struct ablation_row ablation = {.arm = st.arm[1], .knobs = TEXT("k"), .n = 4};
 	struct err e = {0};
 	int64_t id;
 
@@ -383,6 +384,7 @@ static struct db *full_store(void)
 	assert_ok(query_verdict_add(st.db, st.campaign, &v, &id, &e));
 	g.verdict = id;
 	assert_ok(query_guard_add(st.db, &g, &e));
+	assert_ok(query_ablation_add(st.db, &ablation, &e));
 	assert_ok(query_fix_put(st.db, &fix, &id, &e));
 	assert_ok(query_event_add(st.db, st.campaign, 1, "resumed", "", &e));
 	assert_int_equal(
@@ -450,6 +452,7 @@ WORDS_OF(attempt_state)
 WORDS_OF(slot_kind)
 WORDS_OF(campaign_state)
 WORDS_OF(verdict_outcome)
+WORDS_OF(ablation_outcome)
 
 static void words_of_the_model_are_the_checks(void **state)
 {
@@ -474,6 +477,7 @@ static void words_of_the_model_are_the_checks(void **state)
 		{"effective", "level", words_of_proof_level, ""},
 		{"metric_def", "better", words_of_better, ""},
 		{"verdict", "outcome", words_of_verdict_outcome, ", 'continue'"},
+		{"ablation", "outcome", words_of_ablation_outcome, ""},
 	};
 	struct db *db = full_store();
 
