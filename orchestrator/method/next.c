@@ -130,6 +130,7 @@ static bool costs(enum action_kind k)
 	case ACT_PLAN_AA:
 	case ACT_PLAN_SCREEN:
 	case ACT_PLAN_CONFIRM:
+	case ACT_PLAN_ABLATE:
 	case ACT_PLAN_FINAL:
 	case ACT_PLAN_SOAK:
 		return true;
