@@ -96,6 +96,18 @@ bool metric_name_valid(const char *name)
 
 /* -- recipe ---------------------------------------------------------------------------------- */
 
+bool guard_needs_curve(const struct guard *g, const struct recipe *r)
+{
+	if (g->equal)
+		return !str_eq(g->equal, "step");
+	if (!str_eq(g->metric, "loss") && !str_eq(g->metric, "val_loss"))
+		return false;
+	for (size_t i = 0; i < r->n_knobs; i++)
+		if (r->knobs[i].cls == CLASS_OPTIMISATION)
+			return true;
+	return false;
+}
+
 static void proof_done(struct proof *p)
 {
 	free(p->log_pattern);
@@ -131,6 +143,7 @@ static void guard_done(struct guard *g)
 {
 	free(g->metric);
 	free(g->stat);
+	free(g->equal);
 	free(g->at.file);
 }
 

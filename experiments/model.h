@@ -171,8 +171,13 @@ struct guard {
 	double margin; /* relative, >= 0: how much worse it may be; NaN: only a limit */
 	double at_most, at_least; /* absolute limits of the candidate, in the metric's unit; NaN */
 	enum better better;       /* of the metric; none: neither way is allowed */
+	char *equal; /* compare arms at equal "step", "samples", "tokens"; NULL: by the batch */
 	struct place at;
 };
+/* Must a guard's metric be known over the whole run of a trial, and not only at its end? For losses
+ * and for what asks for it, where a knob of the recipe may change the batch. */
+struct recipe;
+bool guard_needs_curve(const struct guard *g, const struct recipe *r);
 
 enum metric_source {
 	SOURCE_PROBE,

@@ -256,6 +256,15 @@ struct value_row {
 void value_rows_free(struct value_row *v, size_t n);
 int query_stage_values(struct db *db, int64_t stage, const char *metric, const char *stat,
 		       struct value_row **out, size_t *n, struct err *e); /* by block index, slot */
+/* A point of a metric's curve (stat "at"): what a timed, ok trial had when it had consumed x. */
+struct curve_row {
+	int block_index;
+	int64_t arm;
+	double x, value;
+};
+/* axis "samples" or "tokens"; by block index, then x, the largest first. */
+int query_stage_curve(struct db *db, int64_t stage, const char *metric, const char *axis,
+		      struct curve_row **out, size_t *n, struct err *e);
 /* Mean over the timed, ok trials of an arm of every (metric, stat) with empty labels: signals. */
 struct signal_row {
 	char *metric, *stat;

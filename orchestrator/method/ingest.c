@@ -316,6 +316,9 @@ static void read_metrics(const struct reader *r, const struct json *rec, struct 
 	struct buf detail = {0};
 	enum probe_status s;
 
+	for (size_t i = 0; i < r->recipe->n_guards; i++)
+		if (guard_needs_curve(&r->recipe->guards[i], r->recipe))
+			window_keep_curve(w, r->recipe->guards[i].metric);
 	snprintf(name, sizeof name, "t%02d", t->slot);
 	dir = fs_join(r->dir, name);
 	out = fs_join(dir, "out");
@@ -327,6 +330,7 @@ static void read_metrics(const struct reader *r, const struct json *rec, struct 
 		    : read_workload(r, rec, dir, w, &detail);
 	read_nccl_facts(r, out, w);
 	window_emit(w, t);
+	window_emit_curves(w, t);
 	read_samples(r, rec, t);
 	read_acknowledgement(r, out, w, t);
 	judge_measurement(r, w, s, detail.data ? detail.data : "", t);

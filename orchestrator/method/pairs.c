@@ -10,6 +10,8 @@
 
 /* One-sided error of a guard over all looks of a stage. */
 static const double GUARD_ALPHA = 0.05;
+/* Steps that differ by no more take the same batch: rates are rounded in logs. */
+static const double SAME_BATCH = 0.01;
 
 static int arm_index(const struct stage_row *s, int64_t arm)
 {
@@ -244,13 +246,20 @@ static void make_relative(struct decide_guard_result *r)
 	r->hi = expm1(r->hi);
 }
 
-static char *margin_text(const struct guard *g, const struct decide_guard_result *r)
+static char *margin_text(const struct guard *g, const char *equal,
+			 const struct decide_guard_result *r)
 {
+	bool step = str_eq(equal, "step");
+
+	if (r->n == 0 && !step)
+		return xasprintf("guard %s: no pair of trials has it at equal %s", g->metric,
+				 equal);
 	if (r->n == 0)
 		return xasprintf("guard %s: no pair of trials has this metric", g->metric);
-	return xasprintf("guard %s (%s): worse by %+.2f %% [%.2f, %.2f], margin %.2f %%%s",
-			 g->metric, g->stat, 100 * r->worsening, 100 * r->lo, 100 * r->hi,
-			 100 * g->margin, suffix(r->state));
+	return xasprintf("guard %s (%s%s): worse by %+.2f %% [%.2f, %.2f], margin %.2f %%%s",
+			 g->metric, step ? "" : "at equal ", step ? g->stat : equal,
+			 100 * r->worsening, 100 * r->lo, 100 * r->hi, 100 * g->margin,
+			 suffix(r->state));
 }
 
 static size_t arm_values(const struct table *t, size_t arm, double *v)
@@ -264,7 +273,7 @@ static size_t arm_values(const struct table *t, size_t arm, double *v)
 }
 
 static void judge_margin(struct judge *j, const struct guard *g, const struct table *t,
-			 double value)
+			 const char *equal, double value)
 {
 	_cleanup_free_ double *d = NULL;
 	bool logs;
@@ -274,7 +283,7 @@ static void judge_margin(struct judge *j, const struct guard *g, const struct ta
 	struct guard_row row = {.metric = g->metric,
 				.stat = g->stat,
 				.rule = (char *)"margin",
-				.equal = (char *)"step",
+				.equal = (char *)equal,
 				.n = (int)n,
 				.value = value,
 				.bound = g->margin};
@@ -284,7 +293,7 @@ static void judge_margin(struct judge *j, const struct guard *g, const struct ta
 	row.worsening = r.worsening;
 	row.lo = r.lo;
 	row.hi = r.hi;
-	keep(j, row, r.state, margin_text(g, &r));
+	keep(j, row, r.state, margin_text(g, equal, &r));
 }
 
 static void judge_limit(struct judge *j, const struct guard *g, const struct table *t, double value,
@@ -312,6 +321,163 @@ static void judge_limit(struct judge *j, const struct guard *g, const struct tab
 	keep(j, row, r.state, text);
 }
 
+/* -- equal samples or tokens -------------------------------------------------------------------
+ */
+
+/* Mean of a metric over the blocks of an arm; NAN unknown. */
+static int arm_mean(struct judge *j, const char *metric, size_t arm, double *out, struct err *e)
+{
+	struct value_row *v = NULL;
+	struct table t = {0};
+	_cleanup_free_ double *own = NULL;
+	size_t rows = 0;
+	int rc = query_stage_values(j->c->ws->db, j->stage->id, metric, "mean", &v, &rows, e);
+
+	if (rc < 0)
+		return rc;
+	table_init(&t, j->stage, v, rows);
+	table_fill(&t, j->stage, v, rows, plain);
+	own = xcalloc(t.blocks + 1, sizeof *own);
+	*out = stats_mean(own, arm_values(&t, arm, own));
+	free(t.y);
+	free(t.n);
+	value_rows_free(v, rows);
+	return 0;
+}
+
+/* At what the arms are compared: as the guard says; else at equal samples or tokens where a step
+ * takes more of them in one arm than in the other. */
+static int basis(struct judge *j, const struct guard *g, const char **out, struct err *e)
+{
+	static const char *const what[] = {"samples", "tokens"}, *const metric[] = {
+									 "samples_per_step",
+									 "tokens_per_step"};
+
+	*out = g->equal ? g->equal : "step";
+	if (g->equal || !guard_needs_curve(g, j->c->recipe))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(what); i++) {
+		double a, b;
+		int rc = arm_mean(j, metric[i], 0, &a, e);
+
+		if (rc == 0)
+			rc = arm_mean(j, metric[i], j->arm, &b, e);
+		if (rc < 0)
+			return rc;
+		if (fabs(b / a - 1) > SAME_BATCH) {
+			*out = what[i];
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* Sums over the rows of one x: of arm 0 and of the arm that is judged. */
+struct point {
+	size_t k[2];
+	double sum[2];
+};
+
+static struct point point_of(const struct judge *j, const struct curve_row *v, size_t n)
+{
+	struct point p = {0};
+
+	for (size_t i = 0; i < n && v[i].x == v[0].x; i++) {
+		int a = arm_index(j->stage, v[i].arm);
+
+		if (a != 0 && a != (int)j->arm)
+			continue;
+		p.k[a != 0]++;
+		p.sum[a != 0] += v[i].value;
+	}
+	return p;
+}
+
+static size_t next_point(const struct curve_row *v, size_t n, size_t i)
+{
+	double x = v[i].x;
+
+	while (i < n && v[i].x == x)
+		i++;
+	return i;
+}
+
+/* Means at the largest x that every trial of both arms reached. Rows of one block, largest x first;
+ * an arm has all its trials where it has the most points. */
+static void equal_point(const struct judge *j, const struct curve_row *v, size_t n, double *base,
+			double *arm)
+{
+	size_t most[2] = {1, 1};
+
+	*base = *arm = NAN;
+	for (size_t i = 0; i < n; i = next_point(v, n, i)) {
+		struct point p = point_of(j, v + i, n - i);
+
+		for (int side = 0; side < 2; side++)
+			if (p.k[side] > most[side])
+				most[side] = p.k[side];
+	}
+	for (size_t i = 0; i < n; i = next_point(v, n, i)) {
+		struct point p = point_of(j, v + i, n - i);
+
+		if (p.k[0] < most[0] || p.k[1] < most[1])
+			continue;
+		*base = p.sum[0] / (double)p.k[0];
+		*arm = p.sum[1] / (double)p.k[1];
+		return;
+	}
+}
+
+/* The table of a guard at equal samples or tokens: arms 0 and j->arm of it are filled. */
+static int equal_table(struct judge *j, const struct guard *g, const char *axis, struct table *t,
+		       struct err *e)
+{
+	_cleanup_free_ struct curve_row *v = NULL;
+	size_t n = 0, from = 0;
+	int rc = query_stage_curve(j->c->ws->db, j->stage->id, g->metric, axis, &v, &n, e);
+
+	if (rc < 0)
+		return rc;
+	*t = (struct table){.arms = j->stage->n_arms};
+	t->y = xcalloc(n * t->arms + 1, sizeof *t->y);
+	for (size_t i = 1; i <= n; i++) {
+		double *row = &t->y[t->blocks * t->arms];
+
+		if (i < n && v[i].block_index == v[i - 1].block_index)
+			continue;
+		for (size_t a = 0; a < t->arms; a++)
+			row[a] = NAN;
+		equal_point(j, v + from, i - from, &row[0], &row[j->arm]);
+		t->blocks++;
+		from = i;
+	}
+	return 0;
+}
+
+static int judge_at(struct judge *j, const struct guard *g, const struct table *step, double value,
+		    struct err *e)
+{
+	struct table t = {0};
+	const char *equal;
+	_cleanup_free_ double *own = NULL;
+	int rc = basis(j, g, &equal, e);
+
+	if (rc < 0)
+		return rc;
+	if (str_eq(equal, "step")) {
+		judge_margin(j, g, step, equal, value);
+		return 0;
+	}
+	rc = equal_table(j, g, equal, &t, e);
+	if (rc == 0) {
+		own = xcalloc(t.blocks + 1, sizeof *own);
+		value = stats_mean(own, arm_values(&t, j->arm, own));
+		judge_margin(j, g, &t, equal, value);
+	}
+	free(t.y);
+	return rc;
+}
+
 static int judge_guard(struct judge *j, const struct guard *g, struct err *e)
 {
 	struct value_row *v = NULL;
@@ -328,7 +494,7 @@ static int judge_guard(struct judge *j, const struct guard *g, struct err *e)
 	own = xcalloc(t.blocks + 1, sizeof *own);
 	value = stats_mean(own, arm_values(&t, j->arm, own));
 	if (!isnan(g->margin))
-		judge_margin(j, g, &t, value);
+		rc = judge_at(j, g, &t, value, e);
 	if (!isnan(g->at_most))
 		judge_limit(j, g, &t, value, true);
 	if (!isnan(g->at_least))
@@ -336,7 +502,7 @@ static int judge_guard(struct judge *j, const struct guard *g, struct err *e)
 	free(t.y);
 	free(t.n);
 	value_rows_free(v, rows);
-	return 0;
+	return rc;
 }
 
 static void judge_failures(struct judge *j, const struct pairs *p)

@@ -17,6 +17,9 @@ enum {
 	WINDOW_MAX_VALUES = 4 << 20,
 	WINDOW_MAX_FACTS = 2000,
 	LABELS_MAX = 512,
+	/* Points of a curve: four octaves of 8. A batch is seldom changed by more than 16 times. */
+	CURVE_OCTAVE = 8,
+	CURVE_POINTS = 4 * CURVE_OCTAVE,
 };
 
 struct series {
@@ -28,6 +31,14 @@ struct series {
 	int64_t missing_step;
 };
 
+/* A metric from the first step on: ordinal of the step and value. */
+struct curve {
+	char *metric;
+	int64_t *at;
+	double *v;
+	size_t n, cap, cap_at;
+};
+
 struct window {
 	int64_t warmup, steps, from_us, to_us;
 	int64_t *order; /* distinct steps as they appeared */
@@ -36,6 +47,8 @@ struct window {
 	size_t n_series, cap_series, total;
 	struct window_fact *facts;
 	size_t n_facts, cap_facts;
+	struct curve *curves;
+	size_t n_curves, cap_curves;
 };
 
 struct window *window_new(int64_t warmup, int64_t steps)
@@ -61,6 +74,12 @@ void window_free(struct window *w)
 		free(w->facts[i].key);
 		free(w->facts[i].text);
 	}
+	for (size_t i = 0; i < w->n_curves; i++) {
+		free(w->curves[i].metric);
+		free(w->curves[i].at);
+		free(w->curves[i].v);
+	}
+	free(w->curves);
 	free(w->series);
 	free(w->facts);
 	free(w->order);
@@ -142,12 +161,45 @@ static bool seen(const struct series *s, int64_t step)
 	return step >= 0 && s->n > 0 && s->step[s->n - 1] == step;
 }
 
+void window_keep_curve(struct window *w, const char *metric)
+{
+	for (size_t i = 0; i < w->n_curves; i++)
+		if (str_eq(w->curves[i].metric, metric))
+			return;
+	w->curves = xgrow(w->curves, w->n_curves, &w->cap_curves, sizeof *w->curves);
+	w->curves[w->n_curves++] = (struct curve){.metric = xstrdup(metric)};
+}
+
+static void take_curve(struct window *w, const struct probe_value *v)
+{
+	int64_t at;
+
+	if (v->step < 0 || v->missing || v->n_labels)
+		return;
+	for (size_t i = 0; i < w->n_curves; i++) {
+		struct curve *c = &w->curves[i];
+
+		if (!str_eq(c->metric, v->metric))
+			continue;
+		at = step_ordinal(w, v->step);
+		if ((w->steps && at >= w->warmup + w->steps) || (c->n && c->at[c->n - 1] == at) ||
+		    w->total == WINDOW_MAX_VALUES)
+			return;
+		c->v = xgrow(c->v, c->n, &c->cap, sizeof *c->v);
+		c->at = xgrow(c->at, c->n, &c->cap_at, sizeof *c->at);
+		c->v[c->n] = v->value;
+		c->at[c->n++] = at;
+		w->total++;
+	}
+}
+
 static void take_value(void *ctx, const struct probe_value *v)
 {
 	struct window *w = ctx;
 	char labels[LABELS_MAX];
 	struct series *s;
 
+	take_curve(w, v);
 	if (!inside(w, v) || w->total == WINDOW_MAX_VALUES)
 		return;
 	labels_text(v, labels);
@@ -278,4 +330,81 @@ void window_emit(struct window *w, struct trial_result *t)
 			emit_last(&w->series[i], t);
 		}
 	emit_derived(w, t);
+}
+
+/* -- curves ---------------------------------------------------------------------------------- */
+
+/* What one step takes of samples or tokens; NAN unknown. */
+static double per_step(const struct window *w, const char *what)
+{
+	_cleanup_free_ char *own = xasprintf("%s_per_step", what),
+			    *consumed = xasprintf("consumed_%s", what),
+			    *rate = xasprintf("throughput_%s_per_s", what);
+	const struct series *s = find(w, own), *c = find(w, consumed), *r = find(w, rate),
+			    *t = find(w, "step_time_ms");
+
+	if (s)
+		return stats_mean(s->v, s->n);
+	if (c && c->n > 1 && c->step[c->n - 1] > c->step[0])
+		return (c->v[c->n - 1] - c->v[0]) / (double)(c->step[c->n - 1] - c->step[0]);
+	if (r && t)
+		return rate_mean(r, t) * stats_mean(t->v, t->n) / 1000;
+	return NAN;
+}
+
+/* Mean over what was consumed in (0.9 n, n], or the last value before n; NAN when there is none. */
+static double curve_at(const struct curve *c, double step, double n)
+{
+	double sum = 0, last = NAN;
+	size_t k = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		double x = step * (double)(c->at[i] + 1);
+
+		if (x > n)
+			break;
+		last = c->v[i];
+		if (x > 0.9 * n) {
+			sum += last;
+			k++;
+		}
+	}
+	return k ? sum / (double)k : last;
+}
+
+/* The grid is one for all trials: equal points get equal labels. A batch computed from rounded
+ * rates ends a little short of a point that it reached. */
+static void emit_curve(const struct curve *c, const char *what, double step, struct trial_result *t)
+{
+	const double slack = 1.001;
+	double end = step * (double)(c->at[c->n - 1] + 1);
+	int top = (int)floor(CURVE_OCTAVE * log2(end * slack));
+
+	for (int k = top; k > top - CURVE_POINTS && k > 0; k--) {
+		double n = exp2((double)k / CURVE_OCTAVE), v = curve_at(c, step, n * slack);
+		char label[64];
+
+		if (!isfinite(v))
+			return;
+		snprintf(label, sizeof label, "%s=%.6g", what, n);
+		trial_result_metric(t, c->metric, "at", label, v);
+	}
+}
+
+void window_emit_curves(const struct window *w, struct trial_result *t)
+{
+	static const char *const whats[] = {"samples", "tokens"};
+
+	for (size_t k = 0; w->n_curves && k < ARRAY_LEN(whats); k++) {
+		double step = per_step(w, whats[k]);
+		_cleanup_free_ char *name = xasprintf("%s_per_step", whats[k]);
+
+		if (!(step > 0) || !isfinite(step))
+			continue;
+		if (!find(w, name))
+			trial_result_metric(t, name, "mean", "", step);
+		for (size_t i = 0; i < w->n_curves; i++)
+			if (w->curves[i].n)
+				emit_curve(&w->curves[i], whats[k], step, t);
+	}
 }

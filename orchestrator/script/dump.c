@@ -133,6 +133,7 @@ static void dump_lists(const struct recipe *r, struct buf *out)
 		put_number(&d, "margin", r->guards[i].margin);
 		put_number(&d, "at_most", r->guards[i].at_most);
 		put_number(&d, "at_least", r->guards[i].at_least);
+		put_text(&d, "equal", r->guards[i].equal);
 		put_text(&d, "better", better_name(r->guards[i].better));
 	}
 	for (size_t i = 0; i < r->n_knobs; i++) {

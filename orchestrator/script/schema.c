@@ -19,6 +19,7 @@ enum {
 static const char *const better_words[] = {"up", "down", NULL};
 static const char *const stat_words[] = {"mean", "median", "p95",   "p99", "min",
 					 "max",  "last",   "value", NULL};
+static const char *const equal_words[] = {"step", "samples", "tokens", NULL};
 static const char *const mode_words[] = {"quick", "standard", "long", "strict", NULL};
 static const char *const scheduler_words[] = {"local", "slurm", "fake", NULL};
 static const char *const launcher_words[] = {"exec", "srun", "mpirun", "torchrun", NULL};
@@ -134,6 +135,13 @@ static const struct field guard_fields[] = {
 	 .dflt = "from the catalogue; none there: neither way is allowed",
 	 .doc = "which way is better",
 	 .example = "\"down\""},
+	{.name = "equal",
+	 .type = FIELD_CHOICE,
+	 .words = equal_words,
+	 .offset = IN(guard, equal),
+	 .dflt = "for a loss: samples or tokens when these differ a step; else the step",
+	 .doc = "what both arms have done when they are compared",
+	 .example = "\"samples\""},
 	END,
 };
 static const struct schema schema_guard = {"guard", guard_fields};

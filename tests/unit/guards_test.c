@@ -62,6 +62,36 @@ static void test_each_kind_of_guard_rejects(void **state)
 	one(TRUTH(SETS("\"nan_iters\": 2")), "rejected: guard", "guard nan_iters");
 }
 
+/* Twice the batch and the same loss step by step: at equal samples it has learnt less. */
+static void test_a_loss_is_compared_at_equal_samples_when_the_batch_changes(void **state)
+{
+	static const char truth[] =
+		"{\"effects\": {\"--d 1\": 0.3}, \"sd_run\": 0.01, \"fixed\": true, "
+		"\"metrics\": {\"samples_per_step\": 32}, \"metric_effects\": {\"--d 1\": "
+		"{\"samples_per_step\": %d}}}";
+	static const struct {
+		int batch;
+		const char *want;
+	} cases[] = {{32, "accepted"}, {64, "rejected: guard"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct world w;
+		struct guard_row *g = NULL;
+		size_t n = 0;
+		char spec[300];
+
+		snprintf(spec, sizeof spec, truth, cases[i].batch);
+		world_open(&w, 23);
+		run(&w, spec);
+		assert_outcome(&w, "D", cases[i].want);
+		assert_int_equal(query_guards(w.ws->db, w.id, &g, &n, NULL), 0);
+		assert_string_equal(g[0].equal, cases[i].batch == 32 ? "step" : "samples");
+		guard_rows_free(g, n);
+		world_close(&w);
+	}
+}
+
 static void test_what_guards_said_is_stored(void **state)
 {
 	struct world w;
@@ -92,6 +122,7 @@ int main(void)
 	const struct CMUnitTest t[] = {
 		cmocka_unit_test(test_a_gain_within_its_guards_is_accepted),
 		cmocka_unit_test(test_each_kind_of_guard_rejects),
+		cmocka_unit_test(test_a_loss_is_compared_at_equal_samples_when_the_batch_changes),
 		cmocka_unit_test(test_what_guards_said_is_stored),
 	};
 
