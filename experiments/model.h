@@ -288,7 +288,7 @@ struct trial_result {
 	int64_t arm; /* arm id */
 	enum slot_kind kind;
 	enum trial_state state;
-	char *reason; /* NULL when ok: one sentence */
+	char *reason; /* one sentence; of one that is ok what was noticed about it, mostly NULL */
 	int exit_status, term_signal;
 	int64_t start_us, wall_us, user_us, sys_us, maxrss_kib;
 	char *node, *log_path; /* first node; output, relative to the workspace */

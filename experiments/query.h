@@ -365,7 +365,8 @@ int query_events(struct db *db, int64_t campaign, struct event_row **out, size_t
 void event_rows_free(struct event_row *v, size_t n);
 
 /* Trials that are not ok, and attempts that were given up (arm "", slot -1, log_path the agent's
- * own output), for the report, with stage, arm label and log path. */
+ * own output), for the report, with stage, arm label and log path; after them the trials that are
+ * ok and of which something was noticed. */
 struct fault_row {
 	char *stage, *arm, *state, *reason, *log_path;
 	int block_index, slot, attempt;

@@ -12,7 +12,7 @@ const char *const query_sql_report[] = {
 	[FAULTS] =
 		"SELECT stage_kind, block_index, attempt, slot, arm_label, state, reason, log_path "
 		"FROM v_fault WHERE campaign = :campaign "
-		"ORDER BY stage_seq, block_index, attempt, slot",
+		"ORDER BY state = 'ok', stage_seq, block_index, attempt, slot",
 	[COST] = "SELECT trials_timed, trials_all, attempts, attempts_void, allocations, trial_s, "
 		 "node_s "
 		 "FROM v_cost WHERE campaign = :campaign",

@@ -27,6 +27,7 @@
 #include "orchestrator/agent/trialenv.h"
 #include "orchestrator/base/clock.h"
 #include "orchestrator/base/fs.h"
+#include "orchestrator/base/log.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/proc.h"
 
@@ -106,18 +107,38 @@ __attribute__((format(printf, 4, 5))) static void conclude(struct run *t, enum t
 
 /* --- before ----------------------------------------------------------------------------- */
 
+static int make_dir(const char *path, struct err *e)
+{
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return err_sys(e, ERR_IO, "cannot make directory %s", path);
+	return 0;
+}
+
+/* What a trial writes there is for itself: a later one must not find it, and a campaign of
+ * thousands of trials must not keep the caches and checkpoints of each. */
+static const char *const own_dirs[] = {"work", "tmp", "cache", "ckpt"};
+
 static int make_dirs(struct run *t, struct err *e)
 {
-	static const char *const leaves[] = {"", "work", "tmp", "cache", "ckpt"};
+	int rc = make_dir(t->dir, e);
 
-	for (size_t i = 0; i < ARRAY_LEN(leaves); i++) {
-		_cleanup_free_ char *path = xasprintf("%s%s%s", t->dir, *leaves[i] ? "/" : "",
-						      leaves[i]);
+	for (size_t i = 0; i < ARRAY_LEN(own_dirs) && !rc; i++) {
+		_cleanup_free_ char *path = fs_join(t->dir, own_dirs[i]);
 
-		if (mkdir(path, 0700) && errno != EEXIST)
-			return err_sys(e, ERR_IO, "cannot make directory %s", path);
+		rc = make_dir(path, e);
 	}
-	return 0;
+	return rc;
+}
+
+static void remove_dirs(const struct run *t)
+{
+	for (size_t i = 0; i < ARRAY_LEN(own_dirs); i++) {
+		_cleanup_free_ char *path = fs_join(t->dir, own_dirs[i]);
+		struct err e = {0};
+
+		if (fs_remove_tree(path, &e))
+			log_warn("%s", e.text);
+	}
 }
 
 /* Wake up when the workload writes a metric. The file is made here, so that it can be watched. */
@@ -557,6 +578,7 @@ static void finish(struct run *t)
 		take_figures(t);
 	}
 	t->r.shm_removed = (int64_t)shm_clean(SHM_DIR, &t->shm, t->r.start_us);
+	remove_dirs(t);
 }
 
 static void run_free(struct run *t)

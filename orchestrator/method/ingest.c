@@ -387,6 +387,31 @@ static void read_state(const struct reader *r, const struct json *rec, struct tr
 	}
 }
 
+/* What a workload left behind or printed beyond its bound did no harm, and its owner should know.
+ */
+static void read_remarks(const struct json *rec, struct trial_result *t)
+{
+	const struct json *out = json_get(rec, "out");
+	int64_t left = json_i64(json_get(rec, "leftovers"), 0);
+	struct buf b = {0};
+
+	if (left > 0)
+		buf_printf(&b, "it left %lld process%s running, which %s ended", (long long)left,
+			   left == 1 ? "" : "es", left == 1 ? "was" : "were");
+	if (json_bool(json_get(out, "cut"), false))
+		buf_printf(&b, "%sit printed %lld bytes, of which head and tail are kept",
+			   b.len ? "; " : "", (long long)json_i64(json_get(out, "total_bytes"), 0));
+	if (b.len && t->reason) {
+		char *both = xasprintf("%s; %s", t->reason, b.data);
+
+		free(t->reason);
+		t->reason = both;
+	} else if (b.len) {
+		t->reason = xstrdup(b.data);
+	}
+	buf_free(&b);
+}
+
 static void read_record(const struct reader *r, const struct json *rec, struct trial_result *t)
 {
 	const struct json *ranks = json_get(rec, "ranks"), *rank;
@@ -414,6 +439,7 @@ static void read_record(const struct reader *r, const struct json *rec, struct t
 		read_rank(rank, t);
 	if (t->kind == SLOT_TIMED)
 		read_metrics(r, rec, t);
+	read_remarks(rec, t);
 }
 
 /* NULL, or why the record is not the one that the manifest means. */

@@ -76,12 +76,14 @@ steps='i=0; while :; do i=$((i+1)); echo "step $i"; sleep 0.05; done'
 }
 
 @test "the trial has its own directories, port and environment, and nothing else" {
-	block 'env; touch "$FETTLE_CKPT_DIR/c" "$TMPDIR/x" "$XDG_CACHE_HOME/y"; pwd' '.arms[0].env.WANDB_MODE = "online"
+	block 'env; touch "$FETTLE_CKPT_DIR/c" "$TMPDIR/x" "$XDG_CACHE_HOME/y" && echo all three; pwd' '.arms[0].env.WANDB_MODE = "online"
 		| .env.DROP = "1" | .arms[0].unset = ["DROP", "HF_HUB_OFFLINE"]'
 	FOREIGN=1 run "$AGENT" "$B"
 	[ "$status" -eq 0 ]
 	[ "$(t .state)" = ok ]
-	[ -e "$B/t00/ckpt/c" ] && [ -e "$B/t00/tmp/x" ] && [ -e "$B/t00/cache/y" ]
+	grep -qx 'all three' "$B/t00/out"
+	# what a trial keeps for itself goes with it; its results stay
+	[ "$(ls "$B/t00")" = "$(printf '%s\n' out out.idx)" ]
 	grep -qx "FETTLE_METRICS=$B/t00/metrics.jsonl" "$B/t00/out"
 	grep -qx "FETTLE_SLOT=0" "$B/t00/out"
 	grep -qx "FETTLE_ARM_INDEX=0" "$B/t00/out"

@@ -308,6 +308,26 @@ static void test_a_trial_that_failed_is_charged_to_its_arm(void **state)
 	attempt_free(a);
 }
 
+/* What did no harm is told all the same; a failure's own reason comes first. */
+static void test_what_was_noticed(void **state)
+{
+	struct attempt *a = attempt_new(RECIPE);
+
+	(void)state;
+	json_set_i64(a->rec[1], "leftovers", 1);
+	json_set_i64(a->rec[2], "leftovers", 3);
+	json_set_text(a->rec[2], "state", "failed");
+	json_set_text(a->rec[2], "reason", "exited with 1");
+	attempt_write(a);
+	assert_complete(a);
+	assert_int_equal(a->files.trials[1].state, TRIAL_OK);
+	assert_string_equal(a->files.trials[1].reason,
+			    "it left 1 process running, which was ended");
+	assert_string_equal(a->files.trials[2].reason,
+			    "exited with 1; it left 3 processes running, which were ended");
+	attempt_free(a);
+}
+
 static void test_metrics_that_are_absent(void **state)
 {
 	struct attempt *a = attempt_new(RECIPE);
@@ -481,6 +501,7 @@ int main(void)
 		cmocka_unit_test(test_a_record_under_the_name_of_another_slot),
 		cmocka_unit_test(test_output_that_is_missing_or_not_what_was_recorded),
 		cmocka_unit_test(test_a_trial_that_failed_is_charged_to_its_arm),
+		cmocka_unit_test(test_what_was_noticed),
 		cmocka_unit_test(test_metrics_that_are_absent),
 		cmocka_unit_test(test_a_loss_that_is_no_number),
 		cmocka_unit_test(test_an_objective_that_cannot_be_compared),
