@@ -88,36 +88,127 @@ static int fail_campaign(struct campaign *c, const struct stage_row *s, const st
 	return rc;
 }
 
+/* Logs of single runs, grouped by arm and block: what differs within a group is the run alone. */
+static int run_variance(struct campaign *c, const struct stage_row *s, double *out, struct err *e)
+{
+	struct value_row *v = NULL;
+	_cleanup_free_ double *y = NULL;
+	_cleanup_free_ size_t *unit = NULL;
+	size_t n = 0, k = 0;
+	int rc = query_stage_values(c->ws->db, s->id, c->recipe->objective,
+				    c->recipe->objective_stat, &v, &n, e);
+
+	if (rc < 0)
+		return rc;
+	y = xcalloc(n + 1, sizeof *y);
+	unit = xcalloc(n + 1, sizeof *unit);
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].state != TRIAL_OK || !(v[i].value > 0))
+			continue;
+		y[k] = log(v[i].value);
+		unit[k++] = 2 * (size_t)v[i].block_index + (v[i].arm == s->arms[1].id);
+	}
+	*out = stats_components(y, unit, k).within_var;
+	value_rows_free(v, n);
+	return 0;
+}
+
+/* Fewest runs of an arm in a block that show the smallest useful effect; the most when none do. */
+static size_t repeats_needed(const struct campaign *c, double share, double run_sd)
+{
+	size_t r = 1;
+
+	while (r < DESIGN_MAX_REPEATS &&
+	       !(design_mde(c->row.mode, share, run_sd, r, 0) <= c->recipe->min_effect))
+		r++;
+	return r;
+}
+
+/* The cheapest number of runs by what an allocation and a run cost here, and by how much runs and
+ * blocks differ; none beyond what the smallest useful effect needs. */
+static int cheapest_repeats(struct campaign *c, double run_var, double arm_sd, size_t needed,
+			    size_t *out, struct err *e)
+{
+	double r = c->recipe->repeats, nodes = c->recipe->resources.nodes, run_s, job_s;
+	struct cost_row cost;
+	int rc = query_cost(c->ws->db, c->row.id, &cost, e);
+
+	if (rc < 0)
+		return rc;
+	if (nodes < 1)
+		nodes = 1;
+	run_s = cost.trials_all ? cost.trial_s / (double)cost.trials_all : 1;
+	job_s = fmax(0, cost.node_s / nodes - cost.trial_s) / fmax(1, (double)cost.allocations) +
+		run_s * c->recipe->warmup_trials;
+	*out = design_repeats(job_s, run_s > 0 ? run_s : 1, run_var,
+			      fmax(0, arm_sd * arm_sd - run_var / r));
+	if (*out > needed)
+		*out = needed;
+	return 0;
+}
+
+/* Advice on the runs of an arm in a block, from what was measured; heap. `sd`: of an arm's mean. */
+static int advice(struct campaign *c, const struct stage_row *s, double share, double sd,
+		  char **out, struct err *e)
+{
+	double run_var = NAN, run_sd = sd * sqrt(c->recipe->repeats);
+	size_t needed, r = 0;
+	int rc = c->recipe->repeats > 1 ? run_variance(c, s, &run_var, e) : 0;
+
+	*out = NULL;
+	if (rc < 0 || !(sd > 0))
+		return rc;
+	needed = repeats_needed(c, share, run_sd);
+	if (isfinite(run_var)) {
+		if ((rc = cheapest_repeats(c, run_var, sd, needed, &r, e)) < 0)
+			return rc;
+		*out = xasprintf("; runs of an arm differ by %.2f %%, arms of a block beyond that "
+				 "by %.2f %%: repeats = %zu cost least",
+				 100 * sqrt(run_var),
+				 100 * sqrt(fmax(0, sd * sd - run_var / c->recipe->repeats)), r);
+	} else if (needed > 1) {
+		*out = xasprintf("; repeats = %zu would show %.1f %% if the noise is that of runs",
+				 needed, 100 * design_mde(c->row.mode, share, run_sd, needed, 0));
+	} else {
+		*out = xasprintf(
+			"; repeats = 1 is enough for the smallest useful effect of %.3g %%",
+			100 * c->recipe->min_effect);
+	}
+	return 0;
+}
+
+static int measured(struct campaign *c, const struct stage_row *s, const struct pairs *p,
+		    struct err *e)
+{
+	_cleanup_free_ char *note = NULL, *more = NULL;
+	_cleanup_free_ double *d = NULL;
+	size_t n = pairs_diff(p, 1, &d);
+	struct stats_mean_ci ci = stats_mean_ci(d, n, 0.95);
+	double share = c->row.alpha / c->row.confirm_max;
+	double sd = ci.sd / sqrt(2); /* of an arm within a block: d is the difference of two */
+	int rc = advice(c, s, share, sd, &more, e);
+
+	if (rc < 0)
+		return rc;
+	note = xasprintf("noise of %s within a block %.2f %%; A/A difference %+.2f %% [%.2f, "
+			 "%.2f] over %zu pairs; smallest effect to be seen %.1f %%%s",
+			 c->recipe->repeats > 1 ? "the mean of an arm's runs" : "a run", 100 * sd,
+			 100 * expm1(ci.mean), 100 * expm1(ci.lo), 100 * expm1(ci.hi), n,
+			 100 * design_mde(c->row.mode, share, sd, 1, 0), more ? more : "");
+	campaign_tell(c, PROGRESS_STAGE, 1, "%s", note);
+	return query_stage_close(c->ws->db, s->id, note, e);
+}
+
 static int conclude(struct campaign *c, const struct stage_row *s, struct err *e)
 {
-	_cleanup_free_ char *note = NULL;
 	struct pairs p;
-	struct stats_mean_ci ci;
-	double mde, *d = NULL, sd;
-	size_t n;
 	int rc = pairs_load(c, s, &p, e);
 
 	if (rc < 0)
 		return rc;
-	if (nothing_measured(&p)) {
-		rc = fail_campaign(c, s, &p, e);
-		pairs_done(&p);
-		return rc;
-	}
-	n = pairs_diff(&p, 1, &d);
-	ci = stats_mean_ci(d, n, 0.95);
-	sd = ci.sd / sqrt(2); /* of one run within a block: d is the difference of two */
-	mde = design_mde(c->row.mode, c->row.alpha / c->row.confirm_max, sd,
-			 (size_t)c->recipe->repeats, 0);
-	note = xasprintf("noise of a run within a block %.2f %%; A/A difference %+.2f %% [%.2f, "
-			 "%.2f] over %zu pairs; "
-			 "smallest effect to be seen %.1f %%",
-			 100 * sd, 100 * expm1(ci.mean), 100 * expm1(ci.lo), 100 * expm1(ci.hi), n,
-			 100 * mde);
-	free(d);
+	rc = nothing_measured(&p) ? fail_campaign(c, s, &p, e) : measured(c, s, &p, e);
 	pairs_done(&p);
-	campaign_tell(c, PROGRESS_STAGE, 1, "%s", note);
-	return query_stage_close(c->ws->db, s->id, note, e);
+	return rc;
 }
 
 const struct stage_ops baseline_aa = {.kind = STAGE_AA,

@@ -197,7 +197,9 @@ void attempt_files_done(struct attempt_files *a);
  */
 
 /* y[block * arms + arm] = log(objective), sign so that + is better, mean over repeats; NAN when the
- * arm has no ok trial in that block. Blocks in order of their index, valid ones only. */
+ * arm has no ok trial in that block. Blocks in order of their index, valid ones only. Blocks of one
+ * allocation on the same nodes are repeats of one unit: pairs_load() gives one row a unit, but for
+ * a screen; pairs_load_units() does so always. */
 struct pairs {
 	double *y;
 	size_t arms, blocks;
@@ -205,6 +207,8 @@ struct pairs {
 	char **fail_reason;      /* by arm: its first failure, with the path of the log, or NULL */
 };
 int pairs_load(struct campaign *c, const struct stage_row *s, struct pairs *out, struct err *e);
+int pairs_load_units(struct campaign *c, const struct stage_row *s, struct pairs *out,
+		     struct err *e);
 void pairs_done(struct pairs *p);
 /* d of arm a against arm 0, pairs only; heap. */
 size_t pairs_diff(const struct pairs *p, size_t arm, double **d);

@@ -66,6 +66,93 @@ static void table_fill(struct table *t, const struct stage_row *s, const struct 
 		t->y[i] = t->n[i] ? t->y[i] / (double)t->n[i] : NAN;
 }
 
+/* Where a block ran: blocks with the same of both are repeats of one unit. */
+struct place_of_block {
+	int64_t allocation;
+	const char *node; /* the first by name of its trials' first nodes; borrowed */
+};
+
+static bool same_unit(const struct place_of_block *a, const struct place_of_block *b)
+{
+	return a->allocation == b->allocation && str_eq(a->node, b->node);
+}
+
+/* The unit of each block of the table, numbered by first appearance; heap. */
+static size_t *units_of(const struct value_row *v, size_t n, size_t blocks, size_t *n_units)
+{
+	_cleanup_free_ struct place_of_block *at = xcalloc(blocks + 1, sizeof *at);
+	size_t *unit = xcalloc(blocks + 1, sizeof *unit), block = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		block += i && v[i].block_index != v[i - 1].block_index;
+		at[block].allocation = v[i].allocation;
+		if (v[i].node && (!at[block].node || strcmp(v[i].node, at[block].node) < 0))
+			at[block].node = v[i].node;
+	}
+	*n_units = 0;
+	for (size_t b = 0; b < blocks; b++) {
+		size_t first = 0;
+
+		while (first < b && !same_unit(&at[first], &at[b]))
+			first++;
+		unit[b] = first < b ? unit[first] : (*n_units)++;
+	}
+	return unit;
+}
+
+/* The mean over the blocks of a unit of arm - arm 0, where a block has both; NAN where none has. */
+static double unit_difference(const struct table *t, const size_t *unit, size_t u, size_t arm)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t b = 0; b < t->blocks; b++) {
+		double d = t->y[b * t->arms + arm] - t->y[b * t->arms];
+
+		if (unit[b] != u || !isfinite(d))
+			continue;
+		sum += d;
+		n++;
+	}
+	return n ? sum / (double)n : NAN;
+}
+
+static double unit_mean(const struct table *t, const size_t *unit, size_t u, size_t arm)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t b = 0; b < t->blocks; b++)
+		if (unit[b] == u && isfinite(t->y[b * t->arms + arm])) {
+			sum += t->y[b * t->arms + arm];
+			n++;
+		}
+	return n ? sum / (double)n : NAN;
+}
+
+/* One row a unit in place of one a block: arm 0 is its mean, and the difference of each other arm
+ * is the mean of the differences of the unit's blocks. So the test sees as many values as there are
+ * independent ones; the interaction of allocation and arm is in all of them. */
+static void table_cluster(struct table *t, const struct value_row *v, size_t n)
+{
+	size_t n_units, arms = t->arms;
+	_cleanup_free_ size_t *unit = units_of(v, n, t->blocks, &n_units);
+	double *y;
+
+	if (n_units == t->blocks)
+		return;
+	y = xcalloc(n_units * arms + 1, sizeof *y);
+	for (size_t u = 0; u < n_units; u++)
+		for (size_t a = 0; a < arms; a++) {
+			double d = a ? unit_difference(t, unit, u, a) : NAN;
+
+			y[u * arms + a] = isfinite(d) ? y[u * arms] + d : unit_mean(t, unit, u, a);
+		}
+	free(t->y);
+	t->y = y;
+	t->blocks = n_units;
+}
+
 static double log_up(double v)
 {
 	return v > 0 ? log(v) : NAN;
@@ -100,7 +187,8 @@ static void count_failures(struct pairs *p, const struct stage_row *s, const str
 	}
 }
 
-int pairs_load(struct campaign *c, const struct stage_row *s, struct pairs *out, struct err *e)
+static int load(struct campaign *c, const struct stage_row *s, bool cluster, struct pairs *out,
+		struct err *e)
 {
 	const struct recipe *r = c->recipe;
 	struct value_row *v = NULL;
@@ -112,6 +200,8 @@ int pairs_load(struct campaign *c, const struct stage_row *s, struct pairs *out,
 		return rc;
 	table_init(&t, s, v, n);
 	table_fill(&t, s, v, n, r->better == BETTER_DOWN ? log_down : log_up);
+	if (cluster)
+		table_cluster(&t, v, n);
 	*out = (struct pairs){.y = t.y, .arms = t.arms, .blocks = t.blocks};
 	out->failed = xcalloc(t.arms + 1, sizeof *out->failed);
 	out->trials = xcalloc(t.arms + 1, sizeof *out->trials);
@@ -120,6 +210,18 @@ int pairs_load(struct campaign *c, const struct stage_row *s, struct pairs *out,
 	free(t.n);
 	value_rows_free(v, n);
 	return 0;
+}
+
+/* A screen halves block by block, whatever allocation they shared: it ranks and claims nothing. */
+int pairs_load(struct campaign *c, const struct stage_row *s, struct pairs *out, struct err *e)
+{
+	return load(c, s, s->kind != STAGE_SCREEN, out, e);
+}
+
+int pairs_load_units(struct campaign *c, const struct stage_row *s, struct pairs *out,
+		     struct err *e)
+{
+	return load(c, s, true, out, e);
 }
 
 void pairs_done(struct pairs *p)
@@ -491,6 +593,7 @@ static int judge_guard(struct judge *j, const struct guard *g, struct err *e)
 		return rc;
 	table_init(&t, j->stage, v, rows);
 	table_fill(&t, j->stage, v, rows, plain);
+	table_cluster(&t, v, rows);
 	own = xcalloc(t.blocks + 1, sizeof *own);
 	value = stats_mean(own, arm_values(&t, j->arm, own));
 	if (!isnan(g->margin))

@@ -25,7 +25,7 @@ static int screen_noise(struct campaign *c, int round, struct stage_row *s, stru
 
 	if (!screen)
 		return 0;
-	if ((rc = pairs_load(c, screen, &p, e)) < 0)
+	if ((rc = pairs_load_units(c, screen, &p, e)) < 0)
 		return rc;
 	w = stats_two_way(p.y, p.arms, p.blocks);
 	s->ssr = w.df ? w.ssr : 0;

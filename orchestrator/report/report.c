@@ -322,8 +322,8 @@ static int load_baseline(struct loader *l, struct err *e)
 	r->aa_hi = stats_relative(ci.hi);
 	if (r->noise > 0 && r->campaign.confirm_max > 0)
 		r->smallest = design_mde(r->campaign.mode,
-					 r->campaign.alpha / r->campaign.confirm_max, r->noise,
-					 (size_t)r->recipe->repeats, 0);
+					 r->campaign.alpha / r->campaign.confirm_max, r->noise, 1,
+					 0);
 	value_rows_free(v, n);
 	if ((rc = load_effective(l, s->arms[0].id, e)) < 0)
 		return rc;

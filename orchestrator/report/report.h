@@ -88,7 +88,7 @@ struct report {
 	bool has_fix;
 	struct fix_row fix;
 	struct config fix_config; /* when has_fix */
-	/* The baseline in numbers; NaN unknown. noise: log sd of a run within a block. smallest:
+	/* The baseline in numbers; NaN unknown. noise: log sd of an arm within a block. smallest:
 	 * gain that a confirm stage finds with 80 % power at that noise. */
 	double base_mean, noise, smallest, aa_effect, aa_lo, aa_hi;
 	double final_mean;    /* of the fix in the final stage; NaN */

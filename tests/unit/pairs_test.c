@@ -2,6 +2,7 @@
 /* From stored trials to what the statistics get: pairs of a stage, failures by arm, guards. */
 #include "tests/unit/store.h"
 
+#include "experiments/stats.h"
 #include "orchestrator/base/str.h"
 #include "orchestrator/method/method.h"
 #include "tests/unit/near.h"
@@ -325,6 +326,80 @@ static void test_the_hash_is_that_of_the_values(void **state)
 	scene_free(s);
 }
 
+/* -- units ----------------------------------------------------------------------------------- */
+
+static void pair_on(struct scene *s, double base, double treatment, const char *node)
+{
+	ms(s, 0, base);
+	ms(s, 1, treatment);
+	for (size_t i = 0; i < s->n; i++)
+		s->t[i].node = xstrdup(node);
+	block(s);
+}
+
+/* As if a pilot had run all blocks in the first one's allocation. */
+static void one_allocation(struct scene *s)
+{
+	assert_int_equal(store_exec(s->st.db, "UPDATE attempt SET allocation = "
+					      "(SELECT min(allocation) FROM attempt)"),
+			 SQLITE_OK);
+}
+
+static size_t units(struct scene *s, enum stage_kind k, double **d)
+{
+	struct pairs p;
+	size_t n;
+
+	s->row.kind = k;
+	p = load(s);
+	n = pairs_diff(&p, 1, d);
+	pairs_done(&p);
+	return n;
+}
+
+static void test_blocks_of_one_allocation_on_the_same_nodes_are_one_unit(void **state)
+{
+	struct scene *s = scene_new(BETTER_UP);
+	double *blocks = NULL, *d = NULL, mean[3];
+	const size_t unit[3] = {0, 0, 1};
+
+	(void)state;
+	pair_on(s, 100, 110, "n1");
+	pair_on(s, 90, 120, "n1");
+	pair_on(s, 100, 105, "n2");
+	assert_int_equal(units(s, STAGE_CONFIRM, &blocks), 3); /* an allocation each */
+	assert_int_equal(stats_unit_means(blocks, unit, 3, mean), 2);
+	one_allocation(s);
+	assert_int_equal(units(s, STAGE_CONFIRM, &d), 2); /* n1 and n2 */
+	assert_near(d[0], mean[0], 1e-12);
+	assert_near(d[1], mean[1], 1e-12);
+	free(d);
+	assert_int_equal(units(s, STAGE_SCREEN, &d), 3); /* ranks, claims nothing */
+	free(d);
+	free(blocks);
+	scene_free(s);
+}
+
+/* A block without a pair changes nothing of its unit. */
+static void test_a_unit_is_made_of_its_pairs(void **state)
+{
+	struct scene *s = scene_new(BETTER_UP);
+	double *d = NULL;
+
+	(void)state;
+	pair_on(s, 100, 110, "n1");
+	ms(s, 0, 50);
+	failed(s, 1, "exited with 1");
+	s->t[0].node = xstrdup("n1");
+	s->t[1].node = xstrdup("n1");
+	block(s);
+	one_allocation(s);
+	assert_int_equal(units(s, STAGE_FINAL, &d), 1);
+	assert_near(d[0], log(1.1), 1e-12);
+	free(d);
+	scene_free(s);
+}
+
 /* -- guards ---------------------------------------------------------------------------------- */
 
 static void guard(struct scene *s, const char *metric, double margin)
@@ -472,6 +547,8 @@ int main(void)
 		cmocka_unit_test(test_failures_are_counted_and_told_by_arm),
 		cmocka_unit_test(test_void_attempts_and_warm_up_count_for_nothing),
 		cmocka_unit_test(test_the_hash_is_that_of_the_values),
+		cmocka_unit_test(test_blocks_of_one_allocation_on_the_same_nodes_are_one_unit),
+		cmocka_unit_test(test_a_unit_is_made_of_its_pairs),
 		cmocka_unit_test(test_guards),
 		cmocka_unit_test(test_guards_of_negative_metrics),
 		cmocka_unit_test(test_a_guard_of_zeros_passes),
