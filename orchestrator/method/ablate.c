@@ -186,15 +186,16 @@ static struct ablation_row *drop_one(struct ablation_row *v, size_t n)
 
 static int store(struct campaign *c, struct ablation_row *v, size_t n, struct err *e)
 {
-	static const char *const words[] = {"pays", "not settled, kept", "useless, kept for now",
-					    "useless, dropped"};
+	static const char *const words[] = {"it pays", "not settled, so it is kept",
+					    "it no longer pays (kept for now)",
+					    "it no longer pays and is dropped"};
 
 	for (size_t i = 0; i < n; i++) {
 		int rc = query_ablation_add(c->ws->db, &v[i], e);
 
 		if (rc < 0)
 			return rc;
-		campaign_tell(c, PROGRESS_NOTE, 5, "without %s: %+.1f %% [%+.1f, %+.1f]: it %s%s%s",
+		campaign_tell(c, PROGRESS_NOTE, 5, "without %s: %+.1f %% [%+.1f, %+.1f]: %s%s%s",
 			      v[i].knobs, 100 * v[i].est, 100 * v[i].lo, 100 * v[i].hi,
 			      words[v[i].outcome], v[i].reason ? "; " : "",
 			      v[i].reason ? v[i].reason : "");

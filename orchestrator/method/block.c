@@ -214,10 +214,20 @@ static void job_env(const struct campaign *c, struct strv *env)
 }
 
 /* -ERR_TEMP: in doubt, or not now. The next collect looks for the token before it tries again. */
-static int submit(struct campaign *c, const struct block_row *b, struct err *e)
+/* The recipe's nodes to leave out and those that the stage avoids; heap, NULL: none. */
+static char *excluded(const struct resources *r, const struct stage_row *s)
+{
+	if (r->exclude && s->avoid_nodes)
+		return xasprintf("%s,%s", r->exclude, s->avoid_nodes);
+	return xstrdup(r->exclude ? r->exclude : s->avoid_nodes);
+}
+
+static int submit(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		  struct err *e)
 {
 	const struct resources *r = &c->recipe->resources;
 	_cleanup_free_ char *dir = attempt_dir(c, b), *output = fs_join(dir, "agent.out");
+	_cleanup_free_ char *exclude = excluded(r, s);
 	_cleanup_(strv_free) struct strv env = {0};
 	const char *dirs[1] = {dir};
 	char id[64];
@@ -240,7 +250,7 @@ static int submit(struct campaign *c, const struct block_row *b, struct err *e)
 		.reservation = r->reservation,
 		.constraint = r->constraint,
 		.nodelist = r->nodelist,
-		.exclude = r->exclude,
+		.exclude = exclude,
 	};
 	int rc;
 
@@ -350,7 +360,7 @@ int block_start(struct campaign *c, const struct stage_row *s, const struct stag
 	if ((rc = block_write(c, s, b, e)) < 0)
 		return rc;
 	campaign_tell(c, PROGRESS_BLOCK, 0, "block %d (attempt %d) started", b->index + 1, attempt);
-	rc = submit(c, b, e);
+	rc = submit(c, s, b, e);
 	if (rc == -ERR_TEMP)
 		rc = put_off(c, b, e);
 	return rc < 0 ? rc : facts_load(c, e);
@@ -427,7 +437,7 @@ static int adopt(struct campaign *c, const struct stage_row *s, const struct blo
 	}
 	if ((rc = block_write(c, s, b, e)) < 0)
 		return rc;
-	rc = submit(c, b, e);
+	rc = submit(c, s, b, e);
 	*changed = rc != -ERR_TEMP; /* else: wait before the next try */
 	return rc == -ERR_TEMP ? 0 : rc;
 }

@@ -15,6 +15,69 @@
 
 enum { SOAK_TRIALS_MIN = 3 }; /* a line through two points has no error */
 
+/* How much longer slow steps may be in the soak: the p99 of a hundred steps is the slowest of them
+ * and moves by several percent from trial to trial. */
+static const double SOAK_TAIL_MARGIN = 0.10;
+
+/* -- the final stage -------------------------------------------------------------------------- */
+
+/* The nodes that confirm blocks ran on, comma separated, each once; heap, NULL: none known. */
+static int confirm_nodes(struct campaign *c, char **out, int *n, struct err *e)
+{
+	struct node_row *v = NULL;
+	struct strv seen = {0};
+	struct buf b = {0};
+	size_t rows = 0;
+	int rc = query_nodes(c->ws->db, c->row.id, &v, &rows, e);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < rows; i++) {
+		bool again = v[i].kind != STAGE_CONFIRM;
+
+		for (size_t k = 0; !again && k < seen.n; k++)
+			again = str_eq(seen.v[k], v[i].node);
+		if (again)
+			continue;
+		buf_printf(&b, "%s%s", seen.n ? "," : "", v[i].node);
+		strv_add(&seen, v[i].node);
+	}
+	*n = (int)seen.n;
+	*out = seen.n ? buf_take(&b) : NULL;
+	buf_free(&b);
+	strv_free(&seen);
+	node_rows_free(v, rows);
+	return 0;
+}
+
+/* Other nodes than those that chose the winner, where enough others are idle now: a gain that
+ * belongs to a node and not to the setting is not seen again there. *avoid: heap, NULL: none. */
+static int place(struct campaign *c, char **avoid, struct err *e)
+{
+	const struct resources *r = &c->recipe->resources;
+	int used = 0, need = r->nodes > 0 ? r->nodes : 1, others;
+	_cleanup_free_ char *nodes = NULL;
+	int rc = confirm_nodes(c, &nodes, &used, e);
+
+	*avoid = NULL;
+	if (rc < 0 || (rc = c->sched->capacity(c->run, &c->capacity, e)) < 0)
+		return rc == -ERR_TEMP ? 0 : rc;
+	others = (c->capacity.nodes_idle < c->capacity.nodes_total ? c->capacity.nodes_idle
+								   : c->capacity.nodes_total) -
+		 used;
+	if (!nodes || r->nodelist || others < need)
+		return campaign_event(c, e, "placement",
+				      "final stage: on any node%s%s; %d of %d nodes are idle%s",
+				      nodes ? ", also those of the confirm blocks: " : "",
+				      nodes ? nodes : "", c->capacity.nodes_idle,
+				      c->capacity.nodes_total,
+				      r->nodelist ? ", and the recipe names its own" : "");
+	*avoid = TAKE(nodes);
+	return campaign_event(c, e, "placement",
+			      "final stage: on other nodes than the confirm blocks: not on %s",
+			      *avoid);
+}
+
 int fix_plan_final(struct campaign *c, struct err *e)
 {
 	struct arm_plan arms[2] = {{.label = xstrdup("default")}, {.hypothesis = 0}};
@@ -26,13 +89,18 @@ int fix_plan_final(struct campaign *c, struct err *e)
 
 	if (rc == 0)
 		rc = campaign_incumbent(c, &arms[1].config, e);
+	if (rc == 0)
+		rc = place(c, &s.avoid_nodes, e);
 	if (rc == 0) {
 		arms[1].label = config_text(&arms[1].config);
 		campaign_tell(c, PROGRESS_STEP, 5,
-			      "fixing: %s against the original default, %d fresh blocks",
-			      arms[1].label, s.planned_blocks);
+			      "fixing: %s against the original default, %d fresh blocks%s%s",
+			      arms[1].label, s.planned_blocks,
+			      s.avoid_nodes ? ", on other nodes than " : "",
+			      s.avoid_nodes ? s.avoid_nodes : "");
 		rc = stage_plan(c, &s, arms, 2, e);
 	}
+	free(s.avoid_nodes);
 	for (size_t i = 0; i < 2; i++) {
 		config_done(&arms[i].config);
 		free(arms[i].label);
@@ -75,21 +143,28 @@ static int all_arms(struct campaign *c, const struct stage_row *s, size_t valid,
 }
 
 /* Any knob in the fix that may change the training itself keeps it pending. */
-static bool pending(const struct campaign *c)
+static int pending(struct campaign *c, int64_t config, bool *out, struct err *e)
 {
-	for (size_t i = 0; i < c->facts.n_verdicts; i++)
-		if (c->facts.verdicts[i].pending_convergence)
-			return true;
-	return false;
+	struct config fix = {0};
+	int rc = query_config_get(c->ws->db, config, &fix, e);
+
+	*out = false;
+	for (size_t i = 0; rc == 0 && i < fix.settings.n; i++) {
+		const struct knob *k = recipe_knob(c->recipe, fix.settings.v[i].key);
+
+		*out = *out || !k || k->cls != CLASS_NEUTRAL;
+	}
+	config_done(&fix);
+	return rc;
 }
 
-static const char *fix_state(const struct campaign *c, const struct stats_mean_ci *ci)
+static const char *fix_state(const struct stats_mean_ci *ci, bool is_pending)
 {
 	if (ci->n == 0)
 		return "not measured";
 	if (!(ci->lo > 0))
 		return "gain not seen again";
-	return pending(c) ? "accepted, pending convergence" : "validated";
+	return is_pending ? "accepted, pending convergence" : "validated";
 }
 
 static int conclude_final(struct campaign *c, const struct stage_row *s, struct err *e)
@@ -101,9 +176,10 @@ static int conclude_final(struct campaign *c, const struct stage_row *s, struct 
 	struct fix_row fix;
 	int64_t id;
 	size_t n;
-	int rc = pairs_load(c, s, &p, e);
+	bool waits;
+	int rc = pending(c, s->arms[1].config, &waits, e);
 
-	if (rc < 0)
+	if (rc < 0 || (rc = pairs_load(c, s, &p, e)) < 0)
 		return rc;
 	n = pairs_diff(&p, 1, &d);
 	pairs_done(&p);
@@ -115,7 +191,7 @@ static int conclude_final(struct campaign *c, const struct stage_row *s, struct 
 			       .lo = stats_relative(ci.lo),
 			       .hi = stats_relative(ci.hi),
 			       .n = (int)n,
-			       .state = (char *)fix_state(c, &ci),
+			       .state = (char *)fix_state(&ci, waits),
 			       .fingerprint = fingerprint,
 			       .soak_drift = NAN,
 			       .at_us = clock_utc_us(c->ws->clock)};
@@ -126,42 +202,110 @@ static int conclude_final(struct campaign *c, const struct stage_row *s, struct 
 	return rc < 0 ? rc : query_stage_close(c->ws->db, s->id, note, e);
 }
 
-/* Drift over the soak: slope a trial times the trials, on the log scale, + is faster. */
-static int conclude_soak(struct campaign *c, const struct stage_row *s, struct err *e)
+/* -- the soak --------------------------------------------------------------------------------- */
+
+/* Logs of a metric over the ok trials of an arm (0: all), sign so that + is better; heap. */
+static int logs_of(struct campaign *c, int64_t stage, int64_t arm, const char *metric,
+		   const char *stat, double sign, double **y, size_t *k, struct err *e)
 {
-	_cleanup_free_ char *note = NULL;
 	struct value_row *v = NULL;
+	size_t n = 0;
+	int rc = query_stage_values(c->ws->db, stage, metric, stat, &v, &n, e);
+
+	*k = 0;
+	*y = xcalloc(n + 1, sizeof **y);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		if (v[i].state == TRIAL_OK && v[i].value > 0 && (!arm || v[i].arm == arm))
+			(*y)[(*k)++] = sign * log(v[i].value);
+	value_rows_free(v, n);
+	return rc;
+}
+
+/* The slow steps of the soak against those of the final stage; heap, NULL: nothing to say. */
+static int tail_text(struct campaign *c, const struct stage_row *s, char **out, struct err *e)
+{
+	const struct stage_row *final = facts_stage(&c->facts, STAGE_FINAL, 0);
+	_cleanup_free_ double *soak = NULL, *before = NULL;
+	size_t n_soak, n_before;
+	double d;
+	int rc;
+
+	*out = NULL;
+	if (!final || final->n_arms < 2)
+		return 0;
+	if ((rc = logs_of(c, s->id, 0, "step_time_ms", "p99", 1, &soak, &n_soak, e)) < 0 ||
+	    (rc = logs_of(c, final->id, final->arms[1].id, "step_time_ms", "p99", 1, &before,
+			  &n_before, e)) < 0)
+		return rc;
+	d = expm1(stats_mean(soak, n_soak) - stats_mean(before, n_before));
+	if (isfinite(d))
+		*out = xasprintf("p99 of the step time %+.1f %% against the final stage's: %s",
+				 100 * d,
+				 d > SOAK_TAIL_MARGIN ? "the tail is longer" : "no longer tail");
+	else
+		*out = xstrdup("no p99 of the step time to compare");
+	if (d > SOAK_TAIL_MARGIN)
+		rc = campaign_event(c, e, "soak", "%s", *out);
+	return rc;
+}
+
+/* Drift over the soak: slope a trial times the trials, on the log scale, + is faster. It is called
+ * one when its error allows it and it is as large as the smallest useful effect. */
+static int drift_text(struct campaign *c, const struct stage_row *s, double *drift, char **out,
+		      struct err *e)
+{
+	double sign = c->recipe->better == BETTER_DOWN ? -1 : 1;
+	_cleanup_free_ double *y = NULL;
 	struct stats_trend t;
-	struct fix_row fix;
-	double *y, drift;
-	size_t n = 0, k = 0;
-	bool found = false;
-	int64_t id;
-	int rc = query_stage_values(c->ws->db, s->id, c->recipe->objective,
-				    c->recipe->objective_stat, &v, &n, e);
+	size_t k;
+	bool drifts;
+	int rc = logs_of(c, s->id, 0, c->recipe->objective, c->recipe->objective_stat, sign, &y, &k,
+			 e);
 
 	if (rc < 0)
 		return rc;
-	y = xcalloc(n + 1, sizeof *y);
-	for (size_t i = 0; i < n; i++)
-		if (v[i].state == TRIAL_OK && v[i].value > 0)
-			y[k++] = c->recipe->better == BETTER_DOWN ? -log(v[i].value)
-								  : log(v[i].value);
 	t = stats_trend(y, k);
-	free(y);
-	value_rows_free(v, n);
-	drift = k >= SOAK_TRIALS_MIN ? expm1(t.slope * (double)k) : NAN;
-	note = isfinite(drift) ? xasprintf("drift over %zu trials %+.2f %% (p %.2g)", k,
-					   100 * drift, t.p_two_sided)
-			       : xasprintf("%zu trials are too few to speak of drift", k);
+	*drift = k >= SOAK_TRIALS_MIN ? expm1(t.slope * (double)k) : NAN;
+	drifts = isfinite(*drift) && t.p_two_sided < 0.05 && fabs(*drift) >= c->recipe->min_effect;
+	*out = isfinite(*drift) ? xasprintf("drift over %zu trials %+.2f %% (p %.2g): %s", k,
+					    100 * *drift, t.p_two_sided,
+					    !drifts      ? "none to speak of"
+					    : *drift < 0 ? "it gets slower"
+							 : "it gets faster")
+				: xasprintf("%zu trials are too few to speak of drift", k);
+	return drifts ? campaign_event(c, e, "soak", "%s", *out) : 0;
+}
+
+static int put_drift(struct campaign *c, double drift, struct err *e)
+{
+	struct fix_row fix;
+	bool found = false;
+	int64_t id;
+	int rc = query_fix_get(c->ws->db, c->row.id, &fix, &found, e);
+
+	if (rc < 0 || !found)
+		return rc;
+	fix.soak_drift = drift;
+	rc = query_fix_put(c->ws->db, &fix, &id, e);
+	fix_row_done(&fix);
+	return rc;
+}
+
+static int conclude_soak(struct campaign *c, const struct stage_row *s, struct err *e)
+{
+	_cleanup_free_ char *drift = NULL, *tail = NULL, *note = NULL;
+	double value = NAN;
+	int rc;
+
+	if ((rc = drift_text(c, s, &value, &drift, e)) < 0 || (rc = tail_text(c, s, &tail, e)) < 0)
+		return rc;
+	note = xasprintf("%s%s%s", drift, tail ? "; " : "", tail ? tail : "");
 	campaign_tell(c, PROGRESS_STAGE, 5, "soak: %s", note);
-	if ((rc = query_fix_get(c->ws->db, c->row.id, &fix, &found, e)) == 0 && found) {
-		fix.soak_drift = drift;
-		rc = query_fix_put(c->ws->db, &fix, &id, e);
-		fix_row_done(&fix);
-	}
+	rc = put_drift(c, value, e);
 	return rc < 0 ? rc : query_stage_close(c->ws->db, s->id, note, e);
 }
+
+/* -- the end ---------------------------------------------------------------------------------- */
 
 /* Hypotheses that no stage came to. */
 static int close_hypotheses(struct campaign *c, struct err *e)

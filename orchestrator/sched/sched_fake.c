@@ -309,6 +309,32 @@ static int job_length_us(const struct sched_run *s, const struct sched_job *job,
 	return 0;
 }
 
+/* Is the node one of a comma separated list? */
+static bool in_list(const char *list, const char *node)
+{
+	size_t n = strlen(node);
+
+	for (const char *p = list; p && *p; p += strcspn(p, ","), p += *p == ',')
+		if (strcspn(p, ",") == n && memcmp(p, node, n) == 0)
+			return true;
+	return false;
+}
+
+/* Nodes take turns; those that the job excludes are passed over, unless that leaves none. */
+static int choose_node(const struct sched_run *s, const struct sched_job *job)
+{
+	struct job j = {0};
+	char name[32];
+
+	for (int i = 0; i < s->truth.nodes; i++) {
+		j.node = (int)((s->seq - 1 + i) % s->truth.nodes);
+		node_name(&j, name);
+		if (!in_list(job->exclude, name))
+			return j.node;
+	}
+	return (int)((s->seq - 1) % s->truth.nodes);
+}
+
 static void accept(struct sched_run *s, const struct sched_job *job, int64_t length_us,
 		   struct job *j)
 {
@@ -325,7 +351,7 @@ static void accept(struct sched_run *s, const struct sched_job *job, int64_t len
 		j->end = END_TIMEOUT;
 		j->end_us = j->start_us + job->time_limit_s * 1000000;
 	}
-	j->node = (int)((s->seq - 1) % s->truth.nodes);
+	j->node = choose_node(s, job);
 	s->jobs = xgrow(s->jobs, s->n, &s->cap, sizeof *s->jobs);
 	s->jobs[s->n++] = *j;
 }
