@@ -66,7 +66,7 @@ static int stop_here(struct workspace *w, int64_t id, const struct args *a, stru
 				     .take_over = a->drive.take_over,
 				     .sched = a->drive.scheduler ? sched_find(a->drive.scheduler)
 								 : NULL,
-				     .fake_spec = a->drive.fake_spec};
+				     .spec = a->drive.fake_spec};
 	struct campaign *c = NULL;
 	int rc = campaign_open(w, id, &o, &c, e);
 

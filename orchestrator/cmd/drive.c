@@ -287,7 +287,7 @@ static int open_campaign(struct driver *d, int64_t id, struct err *e)
 		.sched = d->options->scheduler ? sched_find(d->options->scheduler) : NULL,
 		.agent = d->agent,
 		.helper = d->helper,
-		.fake_spec = d->options->fake_spec,
+		.spec = d->options->fake_spec,
 		.take_over = d->options->take_over,
 		.tell = progress_tell,
 		.tell_ctx = &d->view};

@@ -183,6 +183,10 @@ int block_write(struct campaign *c, const struct stage_row *s, const struct bloc
 
 	if (!j)
 		return -ERR_DB;
+	if (c->sched->keep && c->sched->keep(c->run, dir, j)) {
+		j = NULL;
+		return 0;
+	}
 	text = json_print(j, true);
 	if ((rc = fs_mkdirs(dir, 0700, e)) < 0)
 		return rc;
@@ -408,8 +412,10 @@ static int take_results(struct campaign *c, const struct stage_row *s, const str
 {
 	_cleanup_free_ char *dir = attempt_dir(c, b);
 	struct attempt_files a;
-	int rc = ingest_attempt(c->recipe, s, c->facts.hyps, c->facts.n_hyps, b, dir, &a, NULL);
+	int rc = c->sched->results ? c->sched->results(c->run, dir, &a, NULL) : 0;
 
+	if (rc == 0)
+		rc = ingest_attempt(c->recipe, s, c->facts.hyps, c->facts.n_hyps, b, dir, &a, NULL);
 	if (rc == -ERR_NOT_FOUND)
 		return 0;
 	*changed = true;

@@ -263,7 +263,7 @@ static int open_scheduler(struct campaign *c, const struct campaign_options *o, 
 						.partition = c->recipe->resources.partition,
 						.clock = c->ws->clock,
 						.seed = c->row.seed,
-						.fake_spec = o->fake_spec};
+						.spec = o->spec};
 
 	c->sched = o->sched ? o->sched : sched_find(c->row.scheduler);
 	if (!c->sched)

@@ -42,7 +42,7 @@ typedef void (*progress_f)(void *ctx, const struct progress *p);
 struct campaign_options {
 	const struct sched *sched;  /* NULL: as stored */
 	const char *agent, *helper; /* paths of fettle-agent and fettle-slurm */
-	const char *fake_spec;      /* scheduler fake */
+	const char *spec;           /* of the scheduler, see struct sched_config */
 	bool take_over;             /* force the lease of another host */
 	progress_f tell;            /* may be NULL */
 	void *tell_ctx;

@@ -44,7 +44,7 @@ char *environment_capture(void)
 	_cleanup_(json_freep) struct json *o = json_object();
 	struct kvs found = {0};
 
-	for (char **p = environ; *p; p++) {
+	for (char **p = environ; p && *p; p++) {
 		const char *eq = strchr(*p, '=');
 		_cleanup_free_ char *name = eq ? xstrndup(*p, (size_t)(eq - *p)) : NULL;
 

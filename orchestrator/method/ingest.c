@@ -37,16 +37,6 @@ struct reader {
 	struct attempt_files *out;
 };
 
-void attempt_files_done(struct attempt_files *a)
-{
-	for (size_t i = 0; i < a->n; i++)
-		trial_result_done(&a->trials[i]);
-	free(a->trials);
-	free(a->reason);
-	strv_free(&a->nodes);
-	memset(a, 0, sizeof *a);
-}
-
 /* The first reason counts: what comes after it is mostly its consequence. */
 static void __attribute__((format(printf, 2, 3)))
 incomplete(struct attempt_files *a, const char *fmt, ...)

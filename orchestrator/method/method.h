@@ -177,21 +177,12 @@ int block_write(struct campaign *c, const struct stage_row *s, const struct bloc
 /* -- ingest.c: from the agent's files to trial results ------------------------------------------
  */
 
-struct attempt_files {
-	struct trial_result *trials;
-	size_t n;
-	struct strv nodes;
-	char hash[33]; /* of the manifest */
-	bool complete; /* done.json says so and every record is there and intact */
-	char *reason;  /* why not; NULL */
-};
 /* dir is absolute; `plan` is the block with this attempt as its newest: what was planned decides
  * what counts. -ERR_NOT_FOUND when there is no done.json. A broken file, a trial too few or one
  * that was never planned is no error: complete is false. */
 int ingest_attempt(const struct recipe *r, const struct stage_row *s,
 		   const struct hypothesis_row *hyps, size_t n_hyps, const struct block_row *plan,
 		   const char *dir, struct attempt_files *out, struct err *e);
-void attempt_files_done(struct attempt_files *a);
 
 /* -- pairs.c: values of a stage as the statistics want them ---------------------------------------
  */

@@ -7,6 +7,7 @@
 #include "experiments/query.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/base/str.h"
 
 const char *workspace_default(const char *given)
 {
@@ -43,13 +44,14 @@ int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock
 		   struct workspace **out, struct err *e)
 {
 	_cleanup_free_ char *path = NULL;
+	bool memory = str_eq(dir, WORKSPACE_MEMORY);
 	struct workspace *w;
 	int rc;
 
-	if (mode == DB_CREATE && (rc = make_directories(dir, e)) < 0)
+	if (!memory && mode == DB_CREATE && (rc = make_directories(dir, e)) < 0)
 		return rc;
 	path = fs_join(dir, "fettle.db");
-	if (mode != DB_CREATE && !fs_exists(path) && errno != EACCES)
+	if (!memory && mode != DB_CREATE && !fs_exists(path) && errno != EACCES)
 		return err_set(
 			e, ERR_NOT_FOUND,
 			"%s: no workspace here; `fettle run RECIPE` makes one, --workspace DIR or "
@@ -57,14 +59,14 @@ int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock
 			dir);
 	w = xcalloc(1, sizeof *w);
 	w->clock = clock;
-	w->root = fs_absolute(dir, e);
+	w->root = memory ? xstrdup(dir) : fs_absolute(dir, e);
 	if (!w->root) {
 		rc = -ERR_IO;
 		goto fail;
 	}
 	w->blocks_root = fs_join(w->root, "blocks");
 	free(path);
-	path = fs_join(w->root, "fettle.db");
+	path = memory ? xstrdup(dir) : fs_join(w->root, "fettle.db");
 	rc = db_open(path, mode, clock, &w->db, e);
 	if (rc == 0 && mode != DB_READ)
 		rc = query_workspace_uuid(w->db, clock, w->uuid, e);

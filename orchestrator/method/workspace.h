@@ -19,6 +19,10 @@ struct workspace {
  */
 const char *workspace_default(const char *given);
 
+/* What is opened as this is never a directory: a database in memory, for schedulers that keep their
+ * blocks themselves. */
+#define WORKSPACE_MEMORY ":memory:"
+
 /* Open it; DB_CREATE makes directory (0700), blocks/ and database first. An absent workspace in the
  * other modes is ERR_NOT_FOUND with what to type. */
 int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock,

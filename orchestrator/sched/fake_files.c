@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
@@ -17,19 +16,11 @@
 
 enum {
 	BLOCK_MAX = 8 << 20,
-	STEPS_DEFAULT = 20, /* of a trial without a window */
-	STEPS_MAX = 20000,
-	SAMPLES_A_STEP = 32, /* turns samples a second into step time */
 };
 
 /* One trial while it is written. */
-struct trial {
-	const struct fake_run *run;
-	const struct json *block, *arm, *slot;
-	struct fake_draw draw;
-	int64_t start_us, wall_us, steps, warmup;
-	bool failed, voided;
-	char dir[24]; /* "t01" */
+struct writing {
+	struct fake_trial t;
 	struct json *record;
 };
 
@@ -96,19 +87,9 @@ int fake_files_slots(const char *dir, size_t *out, struct err *e)
 	return rc;
 }
 
-static const struct json *find_arm(const struct json *block, int64_t arm)
-{
-	const struct json *arms = json_get(block, "arms");
-
-	for (size_t i = 0; i < json_len(arms); i++)
-		if (json_i64(json_get(json_at(arms, i), "arm"), -1) == arm)
-			return json_at(arms, i);
-	return NULL;
-}
-
 /* --- what the workload wrote ------------------------------------------------------------ */
 
-static void put_metrics(const struct trial *t, struct json *line)
+static void put_metrics(const struct fake_trial *t, struct json *line)
 {
 	const struct json *own = json_get(t->run->truth->spec, "metrics");
 	const struct json *effects = json_get(t->run->truth->spec, "metric_effects");
@@ -124,19 +105,18 @@ static void put_metrics(const struct trial *t, struct json *line)
 	}
 }
 
-static void put_step(const struct trial *t, int64_t step, double throughput, double loss,
-		     struct buf *out)
+static void put_step(const struct fake_trial *t, int64_t step, struct buf *out)
 {
+	double loss = fake_trial_loss(t, step);
 	struct json *line = json_object();
 	char *text;
 
 	json_set_i64(line, "step", step);
 	json_set_i64(line, "t_us", t->start_us + t->wall_us * step / (t->steps + 1));
-	json_set_number(line, "throughput_samples_per_s", throughput);
-	json_set_number(line, "step_time_ms", 1000.0 * SAMPLES_A_STEP / throughput);
+	json_set_number(line, "throughput_samples_per_s", t->throughput);
+	json_set_number(line, "step_time_ms", fake_trial_step_ms(t));
 	put_metrics(t, line);
-	/* The loss falls towards its last value, the same way in every trial. */
-	json_set_number(line, "loss", loss + (double)(t->steps - step) / (double)(10 * t->steps));
+	json_set_number(line, "loss", loss);
 	text = json_print(line, false);
 	json_free(line);
 	if (isnan(loss)) { /* as a Python program writes it */
@@ -151,18 +131,15 @@ static void put_step(const struct trial *t, int64_t step, double throughput, dou
 	free(text);
 }
 
-static void make_metrics(const struct trial *t, struct buf *out)
+static void make_metrics(const struct fake_trial *t, struct buf *out)
 {
-	double x = fake_throughput(t->run->truth, t->arm, &t->draw),
-	       loss = fake_loss(t->run->truth, t->arm);
-	bool nan = fake_trial_is_nan(t->run->truth, t->arm, &t->draw);
 	int64_t steps = t->failed || t->voided ? t->steps / 2 : t->steps;
 
 	for (int64_t i = 1; i <= steps; i++)
-		put_step(t, i, x, nan && i > t->steps / 2 ? NAN : loss, out);
+		put_step(t, i, out);
 }
 
-static void make_out(const struct trial *t, const struct buf *metrics, struct buf *out)
+static void make_out(const struct fake_trial *t, const struct buf *metrics, struct buf *out)
 {
 	const struct json *lines = json_get(t->run->truth->spec, "out_lines");
 
@@ -176,128 +153,51 @@ static void make_out(const struct trial *t, const struct buf *metrics, struct bu
 
 /* --- evidence --------------------------------------------------------------------------- */
 
-static bool is_listed(const struct json *list, const char *s)
+struct env_lists {
+	struct json *env, *other;
+};
+
+static void put_env(void *ctx, const char *key, const char *value, bool plain)
 {
-	for (size_t i = 0; i < json_len(list); i++)
-		if (str_eq(json_text(json_at(list, i), ""), s))
-			return true;
-	return false;
+	const struct env_lists *to = ctx;
+
+	json_set_text(plain ? to->env : to->other, key, value);
 }
 
-static bool has_prefix(const struct json *prefixes, const char *key)
+static void put_ranks(const struct writing *w)
 {
-	for (size_t i = 0; i < json_len(prefixes); i++)
-		if (str_starts(key, json_text(json_at(prefixes, i), "\n")))
-			return true;
-	return false;
-}
-
-static bool some_arm_names(const struct json *block, const char *key)
-{
-	const struct json *arms = json_get(block, "arms");
-
-	for (size_t i = 0; i < json_len(arms); i++)
-		if (json_get(json_get(json_at(arms, i), "env"), key) ||
-		    is_listed(json_get(json_at(arms, i), "unset"), key))
-			return true;
-	return false;
-}
-
-static void put_env(const struct trial *t, const struct json *source, struct json *env,
-		    struct json *other)
-{
-	const struct json *hidden = json_get(t->run->truth->spec, "undelivered");
-	const struct json *prefixes = json_path(t->block, "evidence.env_prefixes");
-
-	for (size_t i = 0; i < json_len(source); i++) {
-		const char *key = json_key(json_at(source, i)),
-			   *value = json_text(json_at(source, i), "");
-		char hash[32];
-
-		if (is_listed(hidden, key) || is_listed(json_get(t->block, "secrets"), key))
-			continue;
-		snprintf(hash, sizeof hash, "xxh64:%016llx",
-			 (unsigned long long)XXH64(value, strlen(value), 0));
-		if (some_arm_names(t->block, key) || has_prefix(prefixes, key))
-			json_set_text(env, key, value);
-		else
-			json_set_text(other, key, hash);
-	}
-}
-
-static struct json *base_env(const struct trial *t)
-{
-	const struct json *base = json_get(t->block, "env"), *arm = json_get(t->arm, "env");
-	struct json *left = json_object();
-
-	for (size_t i = 0; i < json_len(base); i++) {
-		const char *key = json_key(json_at(base, i));
-
-		if (!json_get(arm, key) && !is_listed(json_get(t->arm, "unset"), key))
-			json_set_text(left, key, json_text(json_at(base, i), ""));
-	}
-	return left;
-}
-
-/* An undelivered argument goes with the value behind it. */
-static struct json *seen_argv(const struct trial *t)
-{
-	const struct json *argv = json_get(t->arm, "argv"),
-			  *hidden = json_get(t->run->truth->spec, "undelivered");
-	struct json *out = json_array();
-
-	for (size_t i = 0; i < json_len(argv); i++) {
-		const char *a = json_text(json_at(argv, i), "");
-		size_t name = strcspn(a, "=");
-		_cleanup_free_ char *bare = xstrndup(a, name);
-
-		if (!is_listed(hidden, bare))
-			json_add_text(out, a);
-		else if (a[name] != '=')
-			i++;
-	}
-	return out;
-}
-
-static void put_ranks(const struct trial *t)
-{
+	const struct fake_trial *t = &w->t;
 	const struct json *maps = json_get(t->run->truth->spec, "maps");
-	struct json *ranks = json_array(), *rank = json_object(), *env = json_object(),
-		    *other = json_object();
-	struct json *mapped = json_array(), *left = base_env(t);
+	struct env_lists lists = {json_object(), json_object()};
+	struct json *ranks = json_array(), *rank = json_object(), *mapped = json_array();
 
-	put_env(t, left, env, other);
-	put_env(t, json_get(t->arm, "env"), env, other);
-	json_free(left);
+	fake_trial_env(t, put_env, &lists);
 	for (size_t i = 0; i < json_len(maps); i++)
 		if (fake_matches(t->arm, json_key(json_at(maps, i))))
 			json_add_text(mapped, json_text(json_at(maps, i), ""));
 	json_set_i64(rank, "rank", 0);
 	json_set_i64(rank, "pid", 1000 + t->draw.slot);
-	json_set(rank, "argv", seen_argv(t));
-	json_set(rank, "env", env);
-	json_set(rank, "env_other", other);
+	json_set(rank, "argv", fake_trial_argv(t));
+	json_set(rank, "env", lists.env);
+	json_set(rank, "env_other", lists.other);
 	json_set(rank, "maps", mapped);
 	json_set_i64(rank, "threads", 1);
 	json_set_i64(rank, "children", 0);
 	json_add(ranks, rank);
-	json_set(t->record, "ranks", ranks);
-	json_set_i64(t->record, "ranks_seen", 1);
-	json_set_i64(t->record, "ranks_expected", 1);
+	json_set(w->record, "ranks", ranks);
+	json_set_i64(w->record, "ranks_seen", 1);
+	json_set_i64(w->record, "ranks_expected", 1);
 }
 
 /* --- records ---------------------------------------------------------------------------- */
 
-static void put_state(const struct trial *t)
+static void put_state(const struct fake_trial *t, struct json *r)
 {
-	struct json *r = t->record;
-
 	json_set_text(r, "state", t->voided ? "void" : t->failed ? "failed" : "ok");
 	json_set_text(r, "reason",
-		      t->voided ? "planted: the node's disk is full"
-		      : t->failed
-			      ? "exited with 1; its last line: \"RuntimeError: planted failure\""
-			      : "");
+		      t->voided   ? FAKE_VOID_REASON
+		      : t->failed ? FAKE_FAILED_REASON
+				  : "");
 	json_set_bool(r, "made_up", true);
 	json_set_i64(r, "exit", t->failed ? 1 : 0);
 	json_set_i64(r, "signal", 0);
@@ -305,9 +205,8 @@ static void put_state(const struct trial *t)
 	json_set_i64(r, "steps_seen", t->failed || t->voided ? t->steps / 2 : t->steps);
 }
 
-static void put_times(const struct trial *t)
+static void put_times(const struct fake_trial *t, struct json *r)
 {
-	struct json *r = t->record;
 	bool whole = !t->failed && !t->voided;
 
 	json_set_i64(r, "start_us", t->start_us);
@@ -321,12 +220,12 @@ static void put_times(const struct trial *t)
 	json_set_i64(r, "maxrss_kib", 512000);
 }
 
-static void put_file(const struct trial *t, const char *name, size_t bytes, const char *xxh)
+static void put_file(const struct writing *w, const char *name, size_t bytes, const char *xxh)
 {
 	struct json *o = json_object();
 	char path[64];
 
-	snprintf(path, sizeof path, "%s/%s", t->dir, str_eq(name, "out") ? "out" : "metrics.jsonl");
+	snprintf(path, sizeof path, "%s/%s", w->t.dir, str_eq(name, "out") ? "out" : "metrics.jsonl");
 	json_set_text(o, "path", path);
 	json_set_i64(o, "bytes", (int64_t)bytes);
 	if (str_eq(name, "out")) {
@@ -334,12 +233,13 @@ static void put_file(const struct trial *t, const char *name, size_t bytes, cons
 		json_set_bool(o, "cut", false);
 	}
 	json_set_text(o, "xxh", bytes || str_eq(name, "out") ? xxh : "");
-	json_set(t->record, name, o);
+	json_set(w->record, name, o);
 }
 
-static void put_head(const struct trial *t)
+static void put_head(const struct writing *w)
 {
-	struct json *r = t->record, *nodes = json_array();
+	const struct fake_trial *t = &w->t;
+	struct json *r = w->record, *nodes = json_array();
 
 	json_set_text(r, "format", "fettle.trial/1");
 	json_set_text(r, "token", json_text(json_get(t->block, "token"), ""));
@@ -347,16 +247,17 @@ static void put_head(const struct trial *t)
 	json_set_i64(r, "arm", t->draw.arm);
 	json_set_i64(r, "repeat", json_i64(json_get(t->slot, "repeat"), 0));
 	json_set_text(r, "kind", json_text(json_get(t->slot, "kind"), "timed"));
-	put_state(t);
-	put_times(t);
+	put_state(t, r);
+	put_times(t, r);
 	json_add_text(nodes, t->run->node);
 	json_set(r, "nodes", nodes);
 	json_set_text(r, "boot_id", "00000000-0000-0000-0000-000000000000");
 	json_set(r, "argv", json_copy(json_get(t->arm, "argv")));
 }
 
-static int write_trial(struct trial *t, char xxh[33], struct err *e)
+static int write_trial(struct writing *w, char xxh[33], struct err *e)
 {
+	const struct fake_trial *t = &w->t;
 	_cleanup_free_ char *dir = fs_join(t->run->dir, t->dir);
 	struct buf metrics = {0}, out = {0};
 	char name[32], metrics_xxh[33], out_xxh[33];
@@ -364,57 +265,26 @@ static int write_trial(struct trial *t, char xxh[33], struct err *e)
 
 	if (mkdir(dir, 0700) && errno != EEXIST)
 		return err_sys(e, ERR_IO, "cannot make directory %s", dir);
-	t->record = json_object();
-	put_head(t);
+	w->record = json_object();
+	put_head(w);
 	make_metrics(t, &metrics);
 	make_out(t, &metrics, &out);
 	rc = write_buf(dir, "metrics.jsonl", &metrics, metrics_xxh, e);
 	if (!rc)
 		rc = write_buf(dir, "out", &out, out_xxh, e);
 	if (!rc) {
-		put_file(t, "out", out.len, out_xxh);
-		put_file(t, "metrics", metrics.len, metrics_xxh);
-		put_ranks(t);
-		json_set_i64(t->record, "leftovers", 0);
-		json_set_bool(t->record, "cleaned", true);
+		put_file(w, "out", out.len, out_xxh);
+		put_file(w, "metrics", metrics.len, metrics_xxh);
+		put_ranks(w);
+		json_set_i64(w->record, "leftovers", 0);
+		json_set_bool(w->record, "cleaned", true);
 		snprintf(name, sizeof name, "%s.json", t->dir);
-		rc = write_json(t->run->dir, name, t->record, xxh, e);
+		rc = write_json(t->run->dir, name, w->record, xxh, e);
 	}
-	json_free(t->record);
+	json_free(w->record);
 	buf_free(&metrics);
 	buf_free(&out);
 	return rc;
-}
-
-static int trial_of(const struct fake_run *r, const struct json *block, size_t i, int64_t start_us,
-		    struct trial *t, struct err *e)
-{
-	const struct json *slots = json_get(block, "slots"), *w = json_get(block, "window");
-	int64_t steps = json_i64(json_get(w, "steps"), 0),
-		warmup = json_i64(json_get(w, "warmup"), 0);
-
-	*t = (struct trial){.run = r,
-			    .block = block,
-			    .slot = json_at(slots, i),
-			    .start_us = start_us,
-			    .wall_us = (int64_t)(r->truth->trial_s * 1e6),
-			    .warmup = warmup};
-	t->steps = steps > 0 ? warmup + steps : STEPS_DEFAULT;
-	if (t->steps > STEPS_MAX)
-		t->steps = STEPS_MAX;
-	t->draw = (struct fake_draw){.seed = r->seed,
-				     .token = json_text(json_get(block, "token"), ""),
-				     .block = json_i64(json_get(block, "block"), 0),
-				     .arm = json_i64(json_get(t->slot, "arm"), -1),
-				     .slot = (int)json_i64(json_get(t->slot, "slot"), (int64_t)i)};
-	snprintf(t->dir, sizeof t->dir, "t%02d", t->draw.slot);
-	t->arm = find_arm(block, t->draw.arm);
-	if (!t->arm)
-		return err_set(e, ERR_PARSE,
-			       "%s/block.json: slot %zu names an arm that is not there", r->dir, i);
-	t->failed = fake_trial_fails(r->truth, t->arm, &t->draw);
-	t->voided = r->fate == FATE_VOID && i + 1 == json_len(slots);
-	return 0;
 }
 
 static int write_claim(const struct fake_run *r, const struct json *block, struct err *e)
@@ -449,7 +319,7 @@ static int write_done(const struct fake_run *r, const struct json *block, struct
 	json_set(j, "block", json_copy(json_get(block, "block")));
 	json_set(j, "attempt", json_copy(json_get(block, "attempt")));
 	json_set_text(j, "state", whole ? "complete" : "partial");
-	json_set_text(j, "reason", whole ? "" : "planted: the node's disk is full");
+	json_set_text(j, "reason", whole ? "" : FAKE_VOID_REASON);
 	json_set(j, "slots", slots);
 	json_set(j, "nodes", nodes);
 	json_set_text(j, "agent_version", "fake");
@@ -476,14 +346,14 @@ int fake_files_write(const struct fake_run *r, int64_t *end_us, struct err *e)
 		rc = write_claim(r, block, e);
 	for (size_t i = 0; i < n && !rc; i++) {
 		struct json *entry = json_object();
-		struct trial t;
+		struct writing w;
 		char xxh[33] = "";
 
-		rc = trial_of(r, block, i, *end_us, &t, e);
+		rc = fake_trial_of(r, block, i, *end_us, &w.t, e);
 		if (!rc)
-			rc = write_trial(&t, xxh, e);
+			rc = write_trial(&w, xxh, e);
 		*end_us += (int64_t)(r->truth->trial_s * 1e6);
-		json_set_i64(entry, "slot", rc ? 0 : t.draw.slot);
+		json_set_i64(entry, "slot", rc ? 0 : w.t.draw.slot);
 		json_set_text(entry, "xxh", xxh);
 		json_add(slots, entry);
 	}

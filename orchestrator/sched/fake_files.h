@@ -7,16 +7,7 @@
 #include <stdint.h>
 
 #include "orchestrator/base/err.h"
-#include "orchestrator/sched/fake_truth.h"
-
-struct fake_run {
-	const struct fake_truth *truth;
-	uint64_t seed;
-	const char *dir, *job_id, *node;
-	int64_t start_us;    /* of the first trial */
-	enum fake_fate fate; /* FATE_OK: complete; FATE_VOID: partial, the last trial void; else no
-				done.json */
-};
+#include "orchestrator/sched/fake_trial.h"
 
 /* Write claim.json, tNN/ and tNN.json of each slot, and done.json last. Equal input gives equal
  * bytes. *end_us: when the last trial ended. */

@@ -10,13 +10,26 @@
 #include "orchestrator/base/str.h"
 
 /* What a draw is for: the first counter of the generator. */
-enum purpose { DRAW_ALLOC = 1, DRAW_RUN, DRAW_FATE, DRAW_ANSWER, DRAW_FAIL, DRAW_NAN };
+enum purpose {
+	DRAW_ALLOC = 1,
+	DRAW_RUN,
+	DRAW_FATE,
+	DRAW_ANSWER,
+	DRAW_FAIL,
+	DRAW_NAN,
+	DRAW_NODE,
+	DRAW_ARM,
+	DRAW_STRAGGLER,
+	DRAW_LOSS,
+};
 
 static const char *const members[] = {
-	"base",         "sd_run",  "sd_alloc",       "drift",       "effects",   "loss",
-	"loss_effects", "metrics", "metric_effects", "trial_s",     "queue_s",   "nodes",
-	"at_once",      "fixed",   "persist",        "undelivered", "out_lines", "maps",
-	"fails",        "nan",     "faults",         NULL,
+	"base",   "sd_run",      "tails",    "noisier",     "straggler_p", "straggler",
+	"ar1",    "sd_alloc",    "sd_node",  "sd_arm_alloc", "drift",      "order",
+	"trend",  "effects",     "loss",     "loss_effects", "loss_sd",    "metrics",
+	"fixed",  "metric_effects", "trial_s", "queue_s",    "nodes",      "at_once",
+	"by_job", "persist",     "in_memory", "undelivered", "out_lines",  "maps",
+	"fails",  "nan",         "faults",   "hand_over", "acks", NULL,
 };
 static const char *const fault_members[] = {
 	"lost",         "void", "node_fail", "timeout", "submit_lost", "accepted_but_timed_out",
@@ -80,21 +93,37 @@ static int read_faults(const struct json *o, struct fake_faults *f, struct err *
 
 static int read_numbers(const struct json *o, struct fake_truth *t, struct err *e)
 {
-	double nodes = 1, at_once = 1;
+	double nodes = 1, at_once = 1, tails = 0;
 	const struct {
 		const char *key;
 		double dflt, min, max, *to;
 	} v[] = {
-		{"base", 100, 1e-9, 1e12, &t->base},     {"sd_run", 0.02, 0, 10, &t->sd_run},
-		{"sd_alloc", 0.03, 0, 10, &t->sd_alloc}, {"drift", 0, -0.5, 0.5, &t->drift},
-		{"loss", 2.0, -1e9, 1e9, &t->loss},      {"trial_s", 3, 1e-3, 1e7, &t->trial_s},
-		{"queue_s", 0, 0, 1e7, &t->queue_s},     {"nodes", 1, 1, 10000, &nodes},
+		{"base", 100, 1e-9, 1e12, &t->base},
+		{"sd_run", 0.02, 0, 10, &t->sd_run},
+		{"sd_alloc", 0.03, 0, 10, &t->sd_alloc},
+		{"sd_node", 0, 0, 10, &t->sd_node},
+		{"sd_arm_alloc", 0, 0, 10, &t->sd_arm_alloc},
+		{"ar1", 0, 0, 0.95, &t->ar1},
+		{"drift", 0, -0.5, 0.5, &t->drift},
+		{"order", 0, -0.5, 0.5, &t->order},
+		{"trend", 0, -0.1, 0.1, &t->trend},
+		{"straggler_p", 0, 0, 1, &t->straggler_p},
+		{"straggler", 0.1, 0, 0.99, &t->straggler},
+		{"tails", 0, 0, 3, &tails},
+		{"loss", 2.0, -1e9, 1e9, &t->loss},
+		{"loss_sd", 0, 0, 1e9, &t->loss_sd},
+		{"trial_s", 3, 1e-3, 1e7, &t->trial_s},
+		{"queue_s", 0, 0, 1e7, &t->queue_s},
+		{"nodes", 1, 1, 10000, &nodes},
 		{"at_once", 1, 1, 10000, &at_once},
 	};
 	int rc = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(v) && !rc; i++)
 		rc = number(o, v[i].key, v[i].dflt, v[i].min, v[i].max, v[i].to, e);
+	if (!rc && tails != 0 && tails != 3)
+		rc = err_set(e, ERR_PARSE, "fake truth: tails: %g is neither 0 nor 3", tails);
+	t->t3 = tails == 3;
 	t->nodes = (int)nodes;
 	t->at_once = (int)at_once;
 	return rc;
@@ -119,7 +148,9 @@ int fake_truth_read(const char *spec, struct fake_truth *out, struct err *e)
 		return rc;
 	}
 	t.fixed = json_bool(json_get(t.spec, "fixed"), false);
-	t.persist = json_bool(json_get(t.spec, "persist"), true);
+	t.by_job = json_bool(json_get(t.spec, "by_job"), false);
+	t.in_memory = json_bool(json_get(t.spec, "in_memory"), false);
+	t.persist = !t.in_memory && json_bool(json_get(t.spec, "persist"), true);
 	*out = t;
 	return 0;
 }
@@ -183,12 +214,89 @@ static uint64_t name_hash(const char *s)
 	return h;
 }
 
+static uint64_t submit_of(const struct fake_truth *t, const char *token, int64_t job)
+{
+	return t->by_job ? (uint64_t)job : name_hash(token);
+}
+
+static uint64_t unit_of(const struct fake_truth *t, const struct fake_draw *d)
+{
+	if (t->by_job)
+		return (uint64_t)d->job;
+	return t->fixed ? (uint64_t)d->block : name_hash(d->token);
+}
+
 static struct rng trial_rng(const struct fake_truth *t, const struct fake_draw *d, enum purpose p)
 {
-	uint64_t unit = t->fixed ? (uint64_t)d->block : name_hash(d->token);
 	uint64_t within = (uint64_t)d->slot * 1000003U + (t->fixed ? (uint64_t)d->arm : 0);
 
-	return rng_at(d->seed, (uint64_t)p, unit, p == DRAW_ALLOC ? 0 : within);
+	return rng_at(d->seed, (uint64_t)p, unit_of(t, d), p == DRAW_ALLOC ? 0 : within);
+}
+
+/* Of variance 1, normal or Student's t with 3 degrees of freedom over its sd, which is sqrt(3). */
+static double standard(const struct fake_truth *t, struct rng *r)
+{
+	double z = rng_normal(r), chi2 = 0;
+
+	if (!t->t3)
+		return z;
+	for (int i = 0; i < 3; i++) {
+		double x = rng_normal(r);
+
+		chi2 += x * x;
+	}
+	return z / sqrt(chi2);
+}
+
+/* Noise of the allocation. With correlation r it is the stationary sum over the allocations before
+ * it, sqrt(1 - r^2) sum r^j e[job - j]: a pure function again, cut where it says nothing any more.
+ */
+static double alloc_noise(const struct fake_truth *t, const struct fake_draw *d)
+{
+	struct rng r = trial_rng(t, d, DRAW_ALLOC);
+	double sum = 0, weight = sqrt(1 - t->ar1 * t->ar1);
+
+	if (t->ar1 <= 0)
+		return t->sd_alloc * rng_normal(&r);
+	for (int64_t j = 0; weight > 1e-4; j++, weight *= t->ar1) {
+		r = rng_at(d->seed, DRAW_ALLOC, (uint64_t)(d->job - j), 1);
+		sum += weight * rng_normal(&r);
+	}
+	return t->sd_alloc * sum;
+}
+
+static double node_noise(const struct fake_truth *t, const struct fake_draw *d)
+{
+	struct rng r = rng_at(d->seed, DRAW_NODE, (uint64_t)d->node, 0);
+
+	return t->sd_node > 0 ? t->sd_node * rng_normal(&r) : 0;
+}
+
+static double arm_noise(const struct fake_truth *t, const struct json *arm,
+			const struct fake_draw *d)
+{
+	struct rng r = rng_at(d->seed, DRAW_ARM, unit_of(t, d),
+			      name_hash(json_text(json_get(arm, "config"), "")));
+
+	return t->sd_arm_alloc > 0 ? t->sd_arm_alloc * rng_normal(&r) : 0;
+}
+
+static double straggling(const struct fake_truth *t, const struct fake_draw *d)
+{
+	struct rng r = trial_rng(t, d, DRAW_STRAGGLER);
+
+	return t->straggler_p > 0 && rng_uniform(&r) < t->straggler_p ? log1p(-t->straggler) : 0;
+}
+
+static double noise_factor(const struct fake_truth *t, const struct json *arm)
+{
+	const struct json *noisier = json_get(t->spec, "noisier");
+	double f = 1;
+
+	for (const struct json *j = json_first(noisier); j; j = json_next(j))
+		if (fake_matches(arm, json_key(j)))
+			f *= json_number(j, 1);
+	return f;
 }
 
 static double sum_effects(const struct json *effects, const struct json *arm, bool relative)
@@ -211,16 +319,41 @@ static double sum_effects(const struct json *effects, const struct json *arm, bo
 double fake_throughput(const struct fake_truth *t, const struct json *arm,
 		       const struct fake_draw *d)
 {
-	struct rng alloc = trial_rng(t, d, DRAW_ALLOC), run = trial_rng(t, d, DRAW_RUN);
-	double noise = t->sd_alloc * rng_normal(&alloc) + t->sd_run * rng_normal(&run);
+	struct rng run = trial_rng(t, d, DRAW_RUN);
+	double y = alloc_noise(t, d) + t->sd_run * noise_factor(t, arm) * standard(t, &run);
 
-	return t->base * sum_effects(json_get(t->spec, "effects"), arm, true) * exp(noise) *
-	       pow(1 + t->drift, d->slot);
+	y += node_noise(t, d) + arm_noise(t, arm, d) + straggling(t, d);
+	y += log1p(t->drift) * d->slot + log1p(t->trend) * (double)d->job;
+	if (d->later)
+		y += log1p(t->order);
+	return t->base * sum_effects(json_get(t->spec, "effects"), arm, true) * exp(y);
 }
 
-double fake_loss(const struct fake_truth *t, const struct json *arm)
+double fake_loss(const struct fake_truth *t, const struct json *arm, const struct fake_draw *d)
 {
-	return t->loss + sum_effects(json_get(t->spec, "loss_effects"), arm, false);
+	struct rng r = trial_rng(t, d, DRAW_LOSS);
+	double noise = t->loss_sd > 0 ? t->loss_sd * rng_normal(&r) : 0;
+
+	return t->loss + sum_effects(json_get(t->spec, "loss_effects"), arm, false) + noise;
+}
+
+double fake_worth(const struct fake_truth *t, const struct json *arm, const char *metric)
+{
+	double x = t->base * sum_effects(json_get(t->spec, "effects"), arm, true), v;
+	const struct json *effects = json_get(t->spec, "metric_effects");
+
+	if (str_eq(metric, "throughput_samples_per_s"))
+		v = x;
+	else if (str_eq(metric, "step_time_ms"))
+		v = FAKE_SAMPLES_A_STEP * 1000.0 / x;
+	else if (str_eq(metric, "loss"))
+		v = t->loss + sum_effects(json_get(t->spec, "loss_effects"), arm, false);
+	else
+		v = json_number(json_get(json_get(t->spec, "metrics"), metric), NAN);
+	for (const struct json *j = json_first(effects); j; j = json_next(j))
+		if (json_get(j, metric) && fake_matches(arm, json_key(j)))
+			v = json_number(json_get(j, metric), v);
+	return v;
 }
 
 static double worst_of(const struct json *map, const struct json *arm)
@@ -249,10 +382,10 @@ bool fake_trial_is_nan(const struct fake_truth *t, const struct json *arm,
 	return rng_uniform(&r) < worst_of(json_get(t->spec, "nan"), arm);
 }
 
-enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const char *token)
+enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const char *token, int64_t job)
 {
 	const struct fake_faults *f = &t->faults;
-	struct rng r = rng_at(seed, DRAW_FATE, name_hash(token), 0);
+	struct rng r = rng_at(seed, DRAW_FATE, submit_of(t, token, job), 0);
 	double u = rng_uniform(&r);
 
 	if (u < f->lost)
@@ -265,9 +398,9 @@ enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const cha
 }
 
 enum fake_answer fake_answer_of(const struct fake_truth *t, uint64_t seed, const char *token,
-				int try)
+				int64_t job, int try)
 {
-	struct rng r = rng_at(seed, DRAW_ANSWER, name_hash(token), (uint64_t)try);
+	struct rng r = rng_at(seed, DRAW_ANSWER, submit_of(t, token, job), (uint64_t)try);
 	double u = rng_uniform(&r);
 
 	if (u < t->faults.submit_lost)

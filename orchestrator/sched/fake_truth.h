@@ -4,23 +4,49 @@
  * machine is, and which faults happen how often. All draws are pure functions of seed and names, so
  * that a killed and resumed campaign sees what an unbroken one would have seen.
  *
- * JSON, every member optional (defaults in brackets):
- *   base [100]            throughput_samples_per_s of a configuration without effects
- *   sd_run [0.02]         relative noise of one trial, log-normal
- *   sd_alloc [0.03]       relative noise that all trials of one allocation share
- *   drift [0]             relative change of throughput per trial within an allocation
- *   effects {}            "text": relative gain. The text is looked for in the arguments joined by
- * blanks and in lines KEY=VALUE of the arm's environment; a number at its end must end there. loss
- * [2.0], loss_effects {}    last loss, and what is added to it, by the same texts metrics {}
- * further metrics of each step: name: value metric_effects {}     "text": {"name": value}: replaces
- * such a value trial_s [3], queue_s [0]       virtual seconds of a trial and in the queue nodes
- * [1], at_once [1]         size of the cluster fixed [false]         noise by (block, slot, arm) in
- * place of (token, slot): equal in every attempt persist [true]        keep the jobs in
- * <blocks_root>/.fake.json undelivered []        names that the ranks' evidence lacks: variables,
- * or arguments with their value out_lines {}          "text": line: printed by arms that match maps
- * {}               "text": path: mapped library of arms that match fails {}, nan {}      "text":
- * probability that a matching trial fails, or shows a NaN loss faults {lost, void, node_fail,
- * timeout, submit_lost, accepted_but_timed_out, failed_trial}  probabilities [0]
+ * JSON, every member optional (defaults in brackets). A "text" is looked for in the arguments joined
+ * by blanks and in lines KEY=VALUE of the arm's environment; a number at its end must end there.
+ *
+ * What settings are worth:
+ *   base [100]             throughput_samples_per_s of a configuration without effects
+ *   effects {}             "text": relative gain
+ *   loss [2.0], loss_effects {}  last loss, and what is added to it, by text
+ *   metrics {}             further metrics of each step: name: value
+ *   metric_effects {}      "text": {"name": value}: replaces such a value
+ * What blurs it (relative, on the log scale):
+ *   sd_run [0.02]          noise of one trial
+ *   tails [0]              3: Student's t with 3 degrees of freedom and the same sd; 0: normal
+ *   noisier {}             "text": factor on sd_run for arms that match
+ *   straggler_p [0], straggler [0.1]  probability of a slow trial, and what it loses
+ *   sd_alloc [0.03]        shared by all trials of one allocation
+ *   ar1 [0]                correlation of that noise from one allocation to the next, in the order
+ *                          of their submits
+ *   sd_node [0]            shared by all trials on one node, for good
+ *   sd_arm_alloc [0]       of an arm in an allocation: a setting that helps on some nodes only
+ *   drift [0]              change of throughput per trial within an allocation
+ *   order [0]              change of all trials but the first timed one of an allocation
+ *   trend [0]              change per allocation, in the order of their submits
+ *   loss_sd [0]            noise of the last loss (absolute)
+ * The cluster:
+ *   trial_s [3], queue_s [0]     virtual seconds of a trial and in the queue
+ *   nodes [1], at_once [1]       its size; allocations take the nodes in turn
+ * Faults:
+ *   undelivered []         names that the ranks' evidence lacks: variables, or arguments with their
+ *                          value
+ *   out_lines {}           "text": line: printed by arms that match
+ *   maps {}                "text": path: mapped library of arms that match
+ *   fails {}, nan {}       "text": probability that a matching trial fails, or shows a NaN loss
+ *   faults {lost, void, node_fail, timeout, submit_lost, accepted_but_timed_out, failed_trial}
+ *                          probabilities [0]
+ * How it is played:
+ *   fixed [false]          noise by (block, slot, arm) in place of (token, slot): equal in every
+ *                          attempt
+ *   by_job [false]         noise by (number of the submit, slot): equal in every workspace
+ *   persist [true]         keep the jobs in <blocks_root>/.fake.json
+ *   in_memory [false]      blocks and results never touch a file: persist is off
+ *   hand_over              in memory: {"metric": ["mean", ...]}, the statistics that are handed
+ *                          over; absent: all of all metrics
+ *   acks {}                in memory: "text": name of the knob that arms that match acknowledge
  */
 #ifndef FETTLE_SCHED_FAKE_TRUTH_H
 #define FETTLE_SCHED_FAKE_TRUTH_H
@@ -31,16 +57,19 @@
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/json.h"
 
+enum { FAKE_SAMPLES_A_STEP = 32 }; /* turns samples a second into step time */
+
 struct fake_faults {
 	double lost, voided, node_fail, timeout, submit_lost, accepted_but_timed_out, failed_trial;
 };
 
 struct fake_truth {
 	struct json *spec; /* owned; objects of the members above */
-	double base, sd_run, sd_alloc, drift, loss;
+	double base, sd_run, sd_alloc, sd_node, sd_arm_alloc, ar1, drift, order, trend, loss, loss_sd;
+	double straggler_p, straggler;
 	double trial_s, queue_s;
 	int nodes, at_once;
-	bool fixed, persist;
+	bool t3, fixed, by_job, persist, in_memory;
 	struct fake_faults faults;
 };
 
@@ -56,12 +85,16 @@ bool fake_matches(const struct json *arm, const char *text);
 struct fake_draw {
 	uint64_t seed;
 	const char *token;
-	int64_t block, arm;
-	int slot;
+	int64_t job, block, arm;
+	int node, slot;
+	bool later; /* a timed trial came before it in its allocation */
 };
 double fake_throughput(const struct fake_truth *t, const struct json *arm,
 		       const struct fake_draw *d);
-double fake_loss(const struct fake_truth *t, const struct json *arm);
+double fake_loss(const struct fake_truth *t, const struct json *arm, const struct fake_draw *d);
+/* The value of a metric for an arm without any noise: what a campaign ought to find. NaN: the truth
+ * says nothing about it. */
+double fake_worth(const struct fake_truth *t, const struct json *arm, const char *metric);
 bool fake_trial_fails(const struct fake_truth *t, const struct json *arm,
 		      const struct fake_draw *d);
 bool fake_trial_is_nan(const struct fake_truth *t, const struct json *arm,
@@ -74,7 +107,8 @@ enum fake_fate {
 	FATE_NODE_FAIL,
 	FATE_TIMEOUT,
 };
-enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const char *token);
+/* `job`: the number that the submit has or would get. */
+enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const char *token, int64_t job);
 
 enum fake_answer {
 	ANSWER_OK,
@@ -82,6 +116,6 @@ enum fake_answer {
 	ANSWER_TIMED_OUT, /* it was accepted, but the caller does not learn so */
 };
 enum fake_answer fake_answer_of(const struct fake_truth *t, uint64_t seed, const char *token,
-				int try);
+				int64_t job, int try);
 
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/sched/sched.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 const char *job_state_name(enum job_state s)
 {
 	switch (s) {
@@ -63,6 +66,16 @@ bool job_end_is_infrastructure(enum job_end s)
 		return false;
 	}
 	return false;
+}
+
+void attempt_files_done(struct attempt_files *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		trial_result_done(&a->trials[i]);
+	free(a->trials);
+	free(a->reason);
+	strv_free(&a->nodes);
+	memset(a, 0, sizeof *a);
 }
 
 const struct sched *sched_find(const char *name)

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "experiments/model.h"
 #include "orchestrator/base/clock.h"
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/str.h"
@@ -81,9 +82,21 @@ struct sched_config {
 	const char *partition;
 	const struct clock *clock;
 	uint64_t seed;         /* fake: outcomes */
-	const char *fake_spec; /* fake: JSON of planted effects and faults; NULL: defaults */
+	const char *spec;      /* fake: JSON of planted effects and faults; NULL: defaults */
 };
 
+/* What an attempt left behind, as it is stored. */
+struct attempt_files {
+	struct trial_result *trials;
+	size_t n;
+	struct strv nodes;
+	char hash[33]; /* of the manifest */
+	bool complete; /* the manifest says so and every record is there and intact */
+	char *reason;  /* why not; NULL */
+};
+void attempt_files_done(struct attempt_files *a);
+
+struct json;
 struct sched_run; /* private state of an open scheduler */
 
 struct sched {
@@ -112,6 +125,13 @@ struct sched {
 	/* Sleep until something may have changed, at most timeout_us; fake advances its virtual
 	 * clock. `fd` (-1: none) also wakes it. */
 	int (*wait)(struct sched_run *s, int64_t timeout_us, int fd, struct err *e);
+	/* NULL for whoever starts an agent: block.json and its results are then files. Else it may
+	 * keep them itself. keep: 1: `block` (what block.json would hold, a root) is now its own,
+	 * under the name dir; 0: it wants the file. results: 1: *out is what the agent's files in
+	 * dir would have said; 0: they are files; -ERR_NOT_FOUND: no manifest yet. */
+	int (*keep)(struct sched_run *s, const char *dir, struct json *block);
+	int (*results)(struct sched_run *s, const char *dir, struct attempt_files *out,
+		       struct err *e);
 };
 
 extern const struct sched *const sched_table[]; /* generated, NULL-terminated */

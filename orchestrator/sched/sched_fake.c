@@ -19,6 +19,7 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/sched/fake_files.h"
+#include "orchestrator/sched/fake_memory.h"
 #include "orchestrator/sched/fake_truth.h"
 
 enum { STATE_MAX = 256 << 20 }; /* 100,000 jobs with 2 KiB of directories each */
@@ -31,6 +32,13 @@ struct job {
 	enum fake_fate fate;
 	bool ended; /* its files are written */
 	int node;
+	int64_t number; /* of its submit, from 1 */
+};
+
+/* A block that is kept here and not in a file, until its results are asked for. */
+struct kept {
+	char *dir;
+	struct json *block;
 };
 
 struct sched_run {
@@ -43,6 +51,8 @@ struct sched_run {
 	size_t n, cap;
 	struct kvs tries; /* token: submits that were lost */
 	int64_t seq;
+	struct kept *kept;
+	size_t n_kept, cap_kept;
 };
 
 /* --- time ------------------------------------------------------------------------------- */
@@ -90,6 +100,7 @@ static struct json *job_json(const struct job *j)
 	json_set_i64(o, "fate", j->fate);
 	json_set_bool(o, "ended", j->ended);
 	json_set_i64(o, "node", j->node);
+	json_set_i64(o, "number", j->number);
 	return o;
 }
 
@@ -126,7 +137,8 @@ static void load_job(struct sched_run *s, const struct json *o)
 			.end = (enum job_end)json_i64(json_get(o, "end"), END_OK),
 			.fate = (enum fake_fate)json_i64(json_get(o, "fate"), FATE_OK),
 			.ended = json_bool(json_get(o, "ended"), false),
-			.node = (int)json_i64(json_get(o, "node"), 0)};
+			.node = (int)json_i64(json_get(o, "node"), 0),
+			.number = json_i64(json_get(o, "number"), 0)};
 
 	str_copy(j.id, sizeof j.id, json_text(json_get(o, "id"), ""));
 	str_copy(j.token, sizeof j.token, json_text(json_get(o, "token"), ""));
@@ -198,6 +210,20 @@ static enum job_end end_of_fate(enum fake_fate f)
 	return END_FAILED;
 }
 
+static struct fake_run run_of(const struct sched_run *s, const struct job *j, const char *dir,
+			      const char *node)
+{
+	return (struct fake_run){.truth = &s->truth,
+				 .seed = s->c.seed,
+				 .dir = dir,
+				 .job_id = j->id,
+				 .node = node,
+				 .job = j->number,
+				 .node_index = j->node,
+				 .start_us = j->start_us,
+				 .fate = j->fate};
+}
+
 /* Write the files of a job whose time has come. A block that cannot be read makes its job fail. */
 static void settle(struct sched_run *s, struct job *j)
 {
@@ -205,15 +231,10 @@ static void settle(struct sched_run *s, struct job *j)
 	char node[32];
 
 	node_name(j, node);
-	for (size_t i = 0; i < j->dirs.n; i++) {
-		const struct fake_run r = {.truth = &s->truth,
-					   .seed = s->c.seed,
-					   .dir = j->dirs.v[i],
-					   .job_id = j->id,
-					   .node = node,
-					   .start_us = at,
-					   .fate = j->fate};
+	for (size_t i = 0; i < j->dirs.n && !s->truth.in_memory; i++) {
+		struct fake_run r = run_of(s, j, j->dirs.v[i], node);
 
+		r.start_us = at;
 		if (fake_files_write(&r, &at, NULL))
 			j->end = END_FAILED;
 	}
@@ -264,6 +285,11 @@ static void fake_close(struct sched_run *s)
 	for (size_t i = 0; i < s->n; i++)
 		strv_free(&s->jobs[i].dirs);
 	free(s->jobs);
+	for (size_t i = 0; i < s->n_kept; i++) {
+		free(s->kept[i].dir);
+		json_free(s->kept[i].block);
+	}
+	free(s->kept);
 	kvs_free(&s->tries);
 	fake_truth_free(&s->truth);
 	free(s->path);
@@ -279,7 +305,7 @@ static int fake_open(const struct sched_config *c, struct sched_run **out, struc
 	s->clock = virtual_of(c->clock);
 	s->now_us = c->clock ? clock_utc_us(c->clock) : 0;
 	s->path = fs_join(c->blocks_root, ".fake.json");
-	rc = fake_truth_read(c->fake_spec, &s->truth, e);
+	rc = fake_truth_read(c->spec, &s->truth, e);
 	if (!rc && s->truth.persist)
 		rc = fs_mkdirs(c->blocks_root, 0700, e);
 	if (!rc)
@@ -292,6 +318,15 @@ static int fake_open(const struct sched_config *c, struct sched_run **out, struc
 	return 0;
 }
 
+/* The newest are the ones asked for. */
+static struct kept *kept_find(const struct sched_run *s, const char *dir)
+{
+	for (size_t i = s->n_kept; i-- > 0;)
+		if (str_eq(s->kept[i].dir, dir))
+			return &s->kept[i];
+	return NULL;
+}
+
 static int job_length_us(const struct sched_run *s, const struct sched_job *job, int64_t *out,
 			 struct err *e)
 {
@@ -299,10 +334,13 @@ static int job_length_us(const struct sched_run *s, const struct sched_job *job,
 
 	for (size_t i = 0; i < job->n_block_dirs; i++) {
 		size_t n = 0;
-		int rc = fake_files_slots(job->block_dirs[i], &n, e);
+		const struct kept *k = kept_find(s, job->block_dirs[i]);
+		int rc = k ? 0 : fake_files_slots(job->block_dirs[i], &n, e);
 
 		if (rc)
 			return rc;
+		if (k)
+			n = json_len(json_get(k->block, "slots"));
 		slots += n;
 	}
 	*out = (int64_t)(s->truth.trial_s * 1e6 * (double)slots) + 1000000;
@@ -339,8 +377,9 @@ static void accept(struct sched_run *s, const struct sched_job *job, int64_t len
 		   struct job *j)
 {
 	*j = (struct job){.start_us = now_us(s) + (int64_t)(s->truth.queue_s * 1e6),
-			  .fate = fake_fate_of(&s->truth, s->c.seed, job->token)};
-	snprintf(j->id, sizeof j->id, "f%lld", (long long)++s->seq);
+			  .fate = fake_fate_of(&s->truth, s->c.seed, job->token, s->seq + 1)};
+	j->number = ++s->seq;
+	snprintf(j->id, sizeof j->id, "f%lld", (long long)j->number);
 	str_copy(j->token, sizeof j->token, job->token);
 	for (size_t i = 0; i < job->n_block_dirs; i++)
 		strv_add(&j->dirs, job->block_dirs[i]);
@@ -384,7 +423,8 @@ static int fake_submit(struct sched_run *s, const struct sched_job *job, char id
 	if (rc)
 		return rc;
 	if (s->truth.faults.submit_lost > 0 || s->truth.faults.accepted_but_timed_out > 0)
-		answer = fake_answer_of(&s->truth, s->c.seed, job->token, count_try(s, job->token));
+		answer = fake_answer_of(&s->truth, s->c.seed, job->token, s->seq + 1,
+					count_try(s, job->token));
 	if (answer != ANSWER_LOST)
 		accept(s, job, length_us, &j);
 	rc = save(s, e);
@@ -490,6 +530,51 @@ static int fake_wait(struct sched_run *s, int64_t timeout_us, int fd, struct err
 	return settle_due(s) ? save(s, e) : 0;
 }
 
+static int fake_keep(struct sched_run *s, const char *dir, struct json *block)
+{
+	struct kept *k = kept_find(s, dir);
+
+	if (!s->truth.in_memory)
+		return 0;
+	if (k) {
+		json_free(k->block);
+	} else {
+		s->kept = xgrow(s->kept, s->n_kept, &s->cap_kept, sizeof *s->kept);
+		k = &s->kept[s->n_kept++];
+		k->dir = xstrdup(dir);
+	}
+	k->block = block;
+	return 1;
+}
+
+static const struct job *job_of_dir(const struct sched_run *s, const char *dir)
+{
+	for (size_t i = s->n; i-- > 0;)
+		for (size_t k = 0; k < s->jobs[i].dirs.n; k++)
+			if (str_eq(s->jobs[i].dirs.v[k], dir))
+				return &s->jobs[i];
+	return NULL;
+}
+
+static int fake_results(struct sched_run *s, const char *dir, struct attempt_files *out,
+			struct err *e)
+{
+	struct kept *k = kept_find(s, dir);
+	const struct job *j = job_of_dir(s, dir);
+	struct fake_run r;
+	char node[32];
+	int rc;
+
+	if (!s->truth.in_memory)
+		return 0;
+	if (!k || !j || !j->ended || j->end == END_CANCELLED)
+		return err_set(e, ERR_NOT_FOUND, "%s: it has not ended", dir);
+	node_name(j, node);
+	r = run_of(s, j, dir, node);
+	rc = fake_memory_results(&r, k->block, out, e);
+	return rc < 0 ? rc : 1;
+}
+
 const struct sched sched_fake = {
 	.name = "fake",
 	.summary = "no processes: results made up from a declared truth, in virtual time",
@@ -502,4 +587,6 @@ const struct sched sched_fake = {
 	.capacity = fake_capacity,
 	.will_run = fake_will_run,
 	.wait = fake_wait,
+	.keep = fake_keep,
+	.results = fake_results,
 };

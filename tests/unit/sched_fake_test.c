@@ -28,7 +28,7 @@ static const struct sched *fake(void)
 static void open_world(struct world *w, const char *spec)
 {
 	struct sched_config c = {
-		.blocks_root = w->root, .clock = &w->clock, .seed = 3, .fake_spec = spec};
+		.blocks_root = w->root, .clock = &w->clock, .seed = 3, .spec = spec};
 	struct err e = {0};
 
 	w->clock = clock_virtual_of(&w->virtual);

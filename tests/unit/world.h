@@ -81,7 +81,7 @@ static inline void world_close(struct world *w)
 static inline bool drive(struct world *w, const char *spec, int steps)
 {
 	struct campaign_options o = {
-		.sched = sched_find("fake"), .fake_spec = spec, .take_over = true};
+		.sched = sched_find("fake"), .spec = spec, .take_over = true};
 	struct campaign *c = NULL;
 	enum campaign_step step = CAMPAIGN_AGAIN;
 	struct err e = {0};

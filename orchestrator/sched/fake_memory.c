@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/sched/fake_memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/mem.h"
+
+static const char *const all_stats[] = {"mean", "median", "p95", "p99", "min", "max", "last", NULL};
+
+/* A metric over the window: constant, or falling in a line from `first` to `last`. */
+struct curve {
+	double first, last;
+	int64_t steps; /* in the window */
+};
+
+static double curve_stat(const struct curve *c, const char *stat)
+{
+	int64_t tail = c->steps / 10 > 1 ? c->steps / 10 : 1;
+	double step = c->steps > 1 ? (c->first - c->last) / (double)(c->steps - 1) : 0;
+
+	if (str_eq(stat, "mean") || str_eq(stat, "median"))
+		return (c->first + c->last) / 2;
+	if (str_eq(stat, "p95"))
+		return c->last + 0.95 * (c->first - c->last);
+	if (str_eq(stat, "p99"))
+		return c->last + 0.99 * (c->first - c->last);
+	if (str_eq(stat, "max"))
+		return c->first;
+	return str_eq(stat, "last") ? c->last + step * (double)(tail - 1) / 2 : c->last;
+}
+
+static void put(const struct fake_trial *t, struct trial_result *out, const char *metric,
+		double first, double last)
+{
+	const struct json *wanted = json_get(t->run->truth->spec, "hand_over");
+	const struct json *stats = json_get(wanted, metric);
+	struct curve c = {first, last, t->steps - t->warmup};
+
+	for (const struct json *j = json_first(stats); j; j = json_next(j))
+		trial_result_metric(out, metric, json_text(j, "mean"), "",
+				    curve_stat(&c, json_text(j, "mean")));
+	for (const char *const *s = all_stats; !wanted && *s; s++)
+		trial_result_metric(out, metric, *s, "", curve_stat(&c, *s));
+}
+
+/* The last word of metric_effects about it, else what all arms have. */
+static double own_metric(const struct fake_trial *t, const char *name, double dflt)
+{
+	const struct json *effects = json_get(t->run->truth->spec, "metric_effects");
+	double v = dflt;
+
+	for (const struct json *j = json_first(effects); j; j = json_next(j))
+		if (json_get(j, name) && fake_matches(t->arm, json_key(j)))
+			v = json_number(json_get(j, name), v);
+	return v;
+}
+
+static void put_metrics(const struct fake_trial *t, struct trial_result *out)
+{
+	const struct json *own = json_get(t->run->truth->spec, "metrics");
+	double ms = own_metric(t, "step_time_ms", fake_trial_step_ms(t));
+	double x = own_metric(t, "throughput_samples_per_s", t->throughput);
+
+	put(t, out, "throughput_samples_per_s", x, x);
+	put(t, out, "step_time_ms", ms, ms);
+	put(t, out, "loss", fake_trial_loss(t, t->warmup + 1), fake_trial_loss(t, t->steps));
+	for (const struct json *j = json_first(own); j; j = json_next(j)) {
+		double v = own_metric(t, json_key(j), json_number(j, 0));
+
+		put(t, out, json_key(j), v, v);
+	}
+	put(t, out, "trial_wall_s", (double)t->wall_us / 1e6, (double)t->wall_us / 1e6);
+}
+
+static void see_env(void *ctx, const char *key, const char *value, bool plain)
+{
+	char name[300];
+
+	snprintf(name, sizeof name, "%s.%s", plain ? "env" : "envhash", key);
+	trial_result_effective(ctx, 0, name, value, PROOF_DELIVERED);
+}
+
+static void put_evidence(const struct fake_trial *t, struct trial_result *out)
+{
+	const struct json *spec = t->run->truth->spec, *maps = json_get(spec, "maps"),
+			  *acks = json_get(spec, "acks");
+	struct json *argv = fake_trial_argv(t);
+	_cleanup_free_ char *text = json_print(argv, false);
+	char key[300];
+
+	fake_trial_env(t, see_env, out);
+	for (const struct json *j = json_first(maps); j; j = json_next(j)) {
+		snprintf(key, sizeof key, "maps.%s", fs_basename(json_text(j, "")));
+		if (fake_matches(t->arm, json_key(j)))
+			trial_result_effective(out, 0, key, json_text(j, ""), PROOF_EFFECTIVE);
+	}
+	trial_result_effective(out, 0, "argv", text, PROOF_DELIVERED);
+	for (const struct json *j = json_first(acks); j; j = json_next(j)) {
+		snprintf(key, sizeof key, "ack.%s", json_text(j, ""));
+		if (fake_matches(t->arm, json_key(j)))
+			trial_result_effective(out, 0, key, json_key(j), PROOF_ACKNOWLEDGED);
+	}
+	json_free(argv);
+}
+
+static void put_state(const struct fake_trial *t, struct trial_result *out)
+{
+	out->state = TRIAL_OK;
+	if (t->failed || t->nan)
+		out->state = TRIAL_FAILED;
+	if (t->failed)
+		out->reason = xstrdup(FAKE_FAILED_REASON);
+	else if (t->nan)
+		out->reason = xasprintf("loss is NaN at step %lld",
+					(long long)(t->steps / 2 + 1));
+	out->exit_status = t->failed ? 1 : 0;
+}
+
+static void put_trial(const struct fake_trial *t, const char *dir, struct trial_result *out)
+{
+	*out = (struct trial_result){.slot = t->draw.slot,
+				     .repeat = (int)json_i64(json_get(t->slot, "repeat"), 0),
+				     .arm = t->draw.arm,
+				     .kind = SLOT_TIMED,
+				     .start_us = t->start_us,
+				     .wall_us = t->wall_us,
+				     .user_us = t->wall_us,
+				     .sys_us = t->wall_us / 10,
+				     .maxrss_kib = 512000,
+				     .node = xstrdup(t->run->node),
+				     .log_path = xasprintf("%s/%s/out", dir, t->dir)};
+	(void)slot_kind_parse(json_text(json_get(t->slot, "kind"), "timed"), &out->kind);
+	put_state(t, out);
+	put_evidence(t, out);
+	if (out->kind == SLOT_TIMED && !t->failed)
+		put_metrics(t, out);
+}
+
+int fake_memory_results(const struct fake_run *r, const struct json *block,
+			struct attempt_files *out, struct err *e)
+{
+	const char *token = json_text(json_get(block, "token"), "");
+	size_t n = json_len(json_get(block, "slots"));
+	int64_t at = r->start_us;
+	int rc = 0;
+
+	memset(out, 0, sizeof *out);
+	if (r->fate != FATE_OK && r->fate != FATE_VOID)
+		return err_set(e, ERR_NOT_FOUND, "%s: the run broke off", r->dir);
+	strv_add(&out->nodes, r->node);
+	fs_hash(token, strlen(token), out->hash);
+	out->complete = r->fate == FATE_OK;
+	if (!out->complete) {
+		out->reason = xasprintf("partial attempt: %s", FAKE_VOID_REASON);
+		return 0;
+	}
+	out->trials = xcalloc(n + 1, sizeof *out->trials);
+	for (size_t i = 0; i < n && !rc; i++, at += (int64_t)(r->truth->trial_s * 1e6)) {
+		struct fake_trial t;
+
+		rc = fake_trial_of(r, block, i, at, &t, e);
+		if (!rc)
+			put_trial(&t, r->dir, &out->trials[out->n++]);
+	}
+	if (rc)
+		attempt_files_done(out);
+	return rc;
+}
