@@ -317,6 +317,8 @@ check-warnings:
 objects: $(call obj,$(filter-out $(FUZZ_SRC) $(if $(HAVE_SLURM),,$(SLURM_SRC)),$(ALL_SRC))) $(GEN_SRC:.c=.o)
 check-layers:
 	@sh tests/lint/layers.sh tests/lint/layers.txt $(C_FILES)
+	@! grep -niE 'fake|simulat' $(filter orchestrator/method/% experiments/%,$(C_FILES)) || \
+		{ echo 'what decides must not know whether its results are real (these words are not for its files)'; exit 1; }
 check-format:
 	@sh tests/lint/format.sh $(C_FILES)
 check-banned:

@@ -241,8 +241,8 @@ struct recipe {
 	int repeats;                 /* runs of an arm in a block, default 1 */
 	int warmup_trials;           /* per allocation, default 1 */
 	uint64_t seed;               /* 0: derived from the campaign's uuid */
-	char *scheduler; /* "local", "slurm", "fake"; NULL: from the command line or local */
-	char *hash;      /* of all sources */
+	char *scheduler;             /* a name of sched/; NULL: from the command line or local */
+	char *hash;                  /* of all sources */
 };
 /* What is put before a workload's command so that it runs on these resources: nothing for "exec",
  * else srun, mpirun or torchrun with their numbers. Appends to out. */

@@ -259,6 +259,7 @@ static int run(int argc, char **argv)
 	return rc < 0 ? cmd_fail(&cmd_simulate, &e) : 0;
 }
 
-const struct cmd cmd_simulate = {.name = "simulate",
-				 .summary = "the engine against a declared truth: false wins, power, cost",
-				 .run = run};
+const struct cmd cmd_simulate = {
+	.name = "simulate",
+	.summary = "the engine against a declared truth: false wins, power, cost",
+	.run = run};

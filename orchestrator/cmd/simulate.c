@@ -17,8 +17,8 @@ enum {
 	/* Campaigns that share a workspace: its schema is made once for all of them, and its tables
 	 * stay small enough to be quick. */
 	WORKSPACE_CAMPAIGNS = 16,
-	WAIT_US = 600 * 1000000,  /* of virtual time, at most, from one look to the next */
-	STEPS_MAX = 100000,       /* of one campaign: far above what any needs */
+	WAIT_US = 600 * 1000000, /* of virtual time, at most, from one look to the next */
+	STEPS_MAX = 100000,      /* of one campaign: far above what any needs */
 };
 #define START_US 1800000000000000 /* any fixed day */
 
@@ -230,7 +230,8 @@ static int drive(struct campaign *c, struct err *e)
 
 static int one_campaign(struct run *r, long i, struct err *e)
 {
-	const struct campaign_options o = {.sched = sched_find("fake"), .spec = r->spec};
+	const struct campaign_options o = {
+		.sched = sched_find("fake"), .recipe = &r->recipe, .spec = r->spec};
 	struct rng seed = rng_at(r->s->seed, 1, (uint64_t)i, 0);
 	struct campaign *c = NULL;
 	int64_t id;

@@ -46,8 +46,8 @@ struct simulated {
 	long false_wins, true_wins;
 	struct simulated_candidate *candidates;
 	size_t n;
-	double runs, runs_all, node_s; /* sums: timed trials, with warm-ups, node-seconds */
-	long confirms;                 /* stages that reached a look */
+	double runs, runs_all, node_s;       /* sums: timed trials, with warm-ups, node-seconds */
+	long confirms;                       /* stages that reached a look */
 	struct simulated_estimates final;    /* fixed number of fresh blocks, 95 % */
 	struct simulated_estimates at_stop;  /* estimate of an accepted confirm stage */
 	struct simulated_estimates repeated; /* 95 % repeated interval where a confirm stopped */
@@ -58,8 +58,8 @@ struct simulated {
 int simulate_run(const struct simulation *s, struct simulated *out, struct err *e);
 void simulated_done(struct simulated *r);
 
-/* The truth as scheduler fake gets it: in memory, numbered by job, with what the recipe's knobs need
- * as proof and only those statistics handed over that it looks at. Heap. */
+/* The truth as scheduler fake gets it: in memory, numbered by job, with what the recipe's knobs
+ * need as proof and only those statistics handed over that it looks at. Heap. */
 char *simulate_spec(const struct recipe *r, const char *truth, struct err *e);
 
 #endif

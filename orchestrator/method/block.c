@@ -266,6 +266,7 @@ static int submit(struct campaign *c, const struct stage_row *s, const struct bl
 	if (rc == -ERR_TEMP)
 		return rc;
 	if (rc < 0) {
+		c->cost_known = false;
 		(void)query_attempt_fail(c->ws->db, b->attempt_id, ATTEMPT_VOID,
 					 e ? e->text : "submit failed", clock_utc_us(c->ws->clock),
 					 NULL);
@@ -378,6 +379,7 @@ static int fail_attempt(struct campaign *c, const struct block_row *b, enum atte
 	int rc = query_attempt_fail(c->ws->db, b->attempt_id, state, reason,
 				    clock_utc_us(c->ws->clock), e);
 
+	c->cost_known = false;
 	if (rc == 0)
 		rc = campaign_event(c, e, attempt_state_name(state), "block %d attempt %d (%s): %s",
 				    b->index + 1, b->attempt, b->dir, reason);
@@ -395,6 +397,7 @@ static int store_attempt(struct campaign *c, const struct block_row *b, struct a
 				      clock_utc_us(c->ws->clock), &again, e);
 	size_t failed = 0;
 
+	c->cost_known = false;
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < a->n; i++)
@@ -411,7 +414,7 @@ static int take_results(struct campaign *c, const struct stage_row *s, const str
 			bool *changed, struct err *e)
 {
 	_cleanup_free_ char *dir = attempt_dir(c, b);
-	struct attempt_files a;
+	struct attempt_files a = {0};
 	int rc = c->sched->results ? c->sched->results(c->run, dir, &a, NULL) : 0;
 
 	if (rc == 0)

@@ -137,7 +137,7 @@ int campaign_create(struct workspace *w, const struct recipe *r, const struct sc
 	return query_campaign_create(w->db, &row, rows, s->n, id, e);
 }
 
-static int load_recipe(struct campaign *c, struct err *e)
+static int load_recipe(struct campaign *c, const struct recipe *known, struct err *e)
 {
 	struct source_row *rows = NULL;
 	size_t n = 0;
@@ -157,7 +157,10 @@ static int load_recipe(struct campaign *c, struct err *e)
 	}
 	source_rows_free(rows, n);
 	str_copy(c->sources.hash, sizeof c->sources.hash, c->row.recipe_hash);
-	return script_reload(&c->sources, &c->recipe, e);
+	if (!known || !str_eq(known->hash, c->row.recipe_hash))
+		rc = script_reload(&c->sources, &c->own_recipe, e);
+	c->recipe = c->own_recipe ? c->own_recipe : known;
+	return rc;
 }
 
 /* NCCL acknowledges a variable only when it is told to talk: equally for all arms, at start-up
@@ -305,10 +308,10 @@ int campaign_open(struct workspace *w, int64_t id, const struct campaign_options
 	c->ws = w;
 	c->tell = o->tell;
 	c->tell_ctx = o->tell_ctx;
-	if ((rc = query_campaign_get(w->db, id, &c->row, e)) < 0 || (rc = load_recipe(c, e)) < 0 ||
-	    (rc = load_env(c, e)) < 0 || (rc = take_lease(c, o->take_over, e)) < 0 ||
-	    (rc = resume_state(c, e)) < 0 || (rc = open_scheduler(c, o, e)) < 0 ||
-	    (rc = facts_load(c, e)) < 0) {
+	if ((rc = query_campaign_get(w->db, id, &c->row, e)) < 0 ||
+	    (rc = load_recipe(c, o->recipe, e)) < 0 || (rc = load_env(c, e)) < 0 ||
+	    (rc = take_lease(c, o->take_over, e)) < 0 || (rc = resume_state(c, e)) < 0 ||
+	    (rc = open_scheduler(c, o, e)) < 0 || (rc = facts_load(c, e)) < 0) {
 		campaign_close(c);
 		return rc;
 	}
@@ -327,7 +330,7 @@ void campaign_close(struct campaign *c)
 	if (c->sched && c->run)
 		c->sched->close(c->run);
 	facts_done(&c->facts);
-	recipe_free(c->recipe);
+	recipe_free(c->own_recipe);
 	script_sources_free(&c->sources);
 	kvs_free(&c->env);
 	campaign_row_done(&c->row);

@@ -42,9 +42,12 @@ typedef void (*progress_f)(void *ctx, const struct progress *p);
 struct campaign_options {
 	const struct sched *sched;  /* NULL: as stored */
 	const char *agent, *helper; /* paths of fettle-agent and fettle-slurm */
-	const char *spec;           /* of the scheduler, see struct sched_config */
-	bool take_over;             /* force the lease of another host */
-	progress_f tell;            /* may be NULL */
+	/* The plan that its sources give, when the caller has read them already; used if its hash
+	 * says so. Borrowed until the campaign is closed. NULL: the stored sources are read. */
+	const struct recipe *recipe;
+	const char *spec; /* of the scheduler, see struct sched_config */
+	bool take_over;   /* force the lease of another host */
+	progress_f tell;  /* may be NULL */
 	void *tell_ctx;
 };
 

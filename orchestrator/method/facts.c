@@ -46,8 +46,18 @@ static const char *used_up(const struct campaign *c, const struct cost_row *cost
 	return NULL;
 }
 
-static void judge_budget(struct campaign *c, const struct cost_row *cost)
+/* Summing up all trials is dear, and only results and ended jobs change the sum. */
+static int load_cost(struct campaign *c, struct err *e)
 {
+	int rc = c->cost_known ? 0 : query_cost(c->ws->db, c->row.id, &c->cost, e);
+
+	c->cost_known = rc == 0;
+	return rc;
+}
+
+static void judge_budget(struct campaign *c)
+{
+	const struct cost_row *cost = &c->cost;
 	struct facts *f = &c->facts;
 
 	f->trials = cost->trials_all;
@@ -60,7 +70,6 @@ int facts_load(struct campaign *c, struct err *e)
 {
 	struct facts *f = &c->facts;
 	struct db *db = c->ws->db;
-	struct cost_row cost;
 	int rc;
 
 	facts_done(f);
@@ -68,13 +77,13 @@ int facts_load(struct campaign *c, struct err *e)
 	    (rc = query_hypotheses(db, c->row.id, &f->hyps, &f->n_hyps, e)) < 0 ||
 	    (rc = query_verdicts(db, c->row.id, &f->verdicts, &f->n_verdicts, e)) < 0 ||
 	    (rc = query_ablations(db, c->row.id, &f->ablations, &f->n_ablations, e)) < 0 ||
-	    (rc = query_cost(db, c->row.id, &cost, e)) < 0)
+	    (rc = load_cost(c, e)) < 0)
 		return rc;
 	if (f->n_stages && f->stages[f->n_stages - 1].open &&
 	    (rc = query_blocks(db, f->stages[f->n_stages - 1].id, &f->blocks, &f->n_blocks, e)) < 0)
 		return rc;
 	count_blocks(f);
-	judge_budget(c, &cost);
+	judge_budget(c);
 	return 0;
 }
 

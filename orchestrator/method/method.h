@@ -54,7 +54,8 @@ struct facts {
 struct campaign {
 	struct workspace *ws;
 	struct campaign_row row;
-	struct recipe *recipe;
+	const struct recipe *recipe;
+	struct recipe *own_recipe; /* the same, unless it is borrowed */
 	struct script_sources sources;
 	const struct sched *sched;
 	struct sched_run *run;
@@ -64,6 +65,8 @@ struct campaign {
 	bool leased;
 	struct kvs env; /* captured at the first run */
 	struct facts facts;
+	struct cost_row cost;
+	bool cost_known; /* no result and no end of an allocation was stored since */
 	int64_t beat_us; /* last heartbeat, monotonic */
 	size_t wanted;   /* valid blocks that the open stage wanted when it was last asked */
 	progress_f tell;

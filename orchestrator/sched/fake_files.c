@@ -225,7 +225,8 @@ static void put_file(const struct writing *w, const char *name, size_t bytes, co
 	struct json *o = json_object();
 	char path[64];
 
-	snprintf(path, sizeof path, "%s/%s", w->t.dir, str_eq(name, "out") ? "out" : "metrics.jsonl");
+	snprintf(path, sizeof path, "%s/%s", w->t.dir,
+		 str_eq(name, "out") ? "out" : "metrics.jsonl");
 	json_set_text(o, "path", path);
 	json_set_i64(o, "bytes", (int64_t)bytes);
 	if (str_eq(name, "out")) {

@@ -115,8 +115,7 @@ static void put_state(const struct fake_trial *t, struct trial_result *out)
 	if (t->failed)
 		out->reason = xstrdup(FAKE_FAILED_REASON);
 	else if (t->nan)
-		out->reason = xasprintf("loss is NaN at step %lld",
-					(long long)(t->steps / 2 + 1));
+		out->reason = xasprintf("loss is NaN at step %lld", (long long)(t->steps / 2 + 1));
 	out->exit_status = t->failed ? 1 : 0;
 }
 

@@ -51,8 +51,8 @@ static bool some_arm_names(const struct json *block, const char *key)
 	return false;
 }
 
-static void see_env(const struct fake_trial *t, const char *key, const char *value,
-		    fake_env_f see, void *ctx)
+static void see_env(const struct fake_trial *t, const char *key, const char *value, fake_env_f see,
+		    void *ctx)
 {
 	const struct json *hidden = json_get(t->run->truth->spec, "undelivered");
 	char hash[32];

@@ -21,15 +21,17 @@ enum purpose {
 	DRAW_ARM,
 	DRAW_STRAGGLER,
 	DRAW_LOSS,
+	DRAW_EXTRA,
 };
 
 static const char *const members[] = {
-	"base",   "sd_run",      "tails",    "noisier",     "straggler_p", "straggler",
-	"ar1",    "sd_alloc",    "sd_node",  "sd_arm_alloc", "drift",      "order",
-	"trend",  "effects",     "loss",     "loss_effects", "loss_sd",    "metrics",
-	"fixed",  "metric_effects", "trial_s", "queue_s",    "nodes",      "at_once",
-	"by_job", "persist",     "in_memory", "undelivered", "out_lines",  "maps",
-	"fails",  "nan",         "faults",   "hand_over", "acks", NULL,
+	"base",    "sd_run",         "tails",   "noisier",      "straggler_p", "straggler",
+	"ar1",     "sd_alloc",       "sd_node", "sd_arm_alloc", "drift",       "order",
+	"trend",   "effects",        "loss",    "loss_effects", "loss_sd",     "metrics",
+	"fixed",   "metric_effects", "trial_s", "queue_s",      "spread_s",    "nodes",
+	"at_once", "by_job",         "persist", "in_memory",    "undelivered", "out_lines",
+	"maps",    "fails",          "nan",     "faults",       "hand_over",   "acks",
+	NULL,
 };
 static const char *const fault_members[] = {
 	"lost",         "void", "node_fail", "timeout", "submit_lost", "accepted_but_timed_out",
@@ -114,6 +116,7 @@ static int read_numbers(const struct json *o, struct fake_truth *t, struct err *
 		{"loss_sd", 0, 0, 1e9, &t->loss_sd},
 		{"trial_s", 3, 1e-3, 1e7, &t->trial_s},
 		{"queue_s", 0, 0, 1e7, &t->queue_s},
+		{"spread_s", 0, 0, 1e7, &t->spread_s},
 		{"nodes", 1, 1, 10000, &nodes},
 		{"at_once", 1, 1, 10000, &at_once},
 	};
@@ -382,7 +385,8 @@ bool fake_trial_is_nan(const struct fake_truth *t, const struct json *arm,
 	return rng_uniform(&r) < worst_of(json_get(t->spec, "nan"), arm);
 }
 
-enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const char *token, int64_t job)
+enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const char *token,
+			    int64_t job)
 {
 	const struct fake_faults *f = &t->faults;
 	struct rng r = rng_at(seed, DRAW_FATE, submit_of(t, token, job), 0);
@@ -395,6 +399,13 @@ enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const cha
 	if (u < f->lost + f->voided + f->node_fail)
 		return FATE_NODE_FAIL;
 	return u < f->lost + f->voided + f->node_fail + f->timeout ? FATE_TIMEOUT : FATE_OK;
+}
+
+double fake_extra_s(const struct fake_truth *t, uint64_t seed, const char *token, int64_t job)
+{
+	struct rng r = rng_at(seed, DRAW_EXTRA, submit_of(t, token, job), 0);
+
+	return t->spread_s * rng_uniform(&r);
 }
 
 enum fake_answer fake_answer_of(const struct fake_truth *t, uint64_t seed, const char *token,

@@ -4,8 +4,9 @@
  * machine is, and which faults happen how often. All draws are pure functions of seed and names, so
  * that a killed and resumed campaign sees what an unbroken one would have seen.
  *
- * JSON, every member optional (defaults in brackets). A "text" is looked for in the arguments joined
- * by blanks and in lines KEY=VALUE of the arm's environment; a number at its end must end there.
+ * JSON, every member optional (defaults in brackets). A "text" is looked for in the arguments
+ * joined by blanks and in lines KEY=VALUE of the arm's environment; a number at its end must end
+ * there.
  *
  * What settings are worth:
  *   base [100]             throughput_samples_per_s of a configuration without effects
@@ -29,6 +30,7 @@
  *   loss_sd [0]            noise of the last loss (absolute)
  * The cluster:
  *   trial_s [3], queue_s [0]     virtual seconds of a trial and in the queue
+ *   spread_s [0]                 a job takes up to so many seconds longer, by chance
  *   nodes [1], at_once [1]       its size; allocations take the nodes in turn
  * Faults:
  *   undelivered []         names that the ranks' evidence lacks: variables, or arguments with their
@@ -65,9 +67,10 @@ struct fake_faults {
 
 struct fake_truth {
 	struct json *spec; /* owned; objects of the members above */
-	double base, sd_run, sd_alloc, sd_node, sd_arm_alloc, ar1, drift, order, trend, loss, loss_sd;
+	double base, sd_run, sd_alloc, sd_node, sd_arm_alloc, ar1, drift, order, trend, loss,
+		loss_sd;
 	double straggler_p, straggler;
-	double trial_s, queue_s;
+	double trial_s, queue_s, spread_s;
 	int nodes, at_once;
 	bool t3, fixed, by_job, persist, in_memory;
 	struct fake_faults faults;
@@ -108,7 +111,11 @@ enum fake_fate {
 	FATE_TIMEOUT,
 };
 /* `job`: the number that the submit has or would get. */
-enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const char *token, int64_t job);
+enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const char *token,
+			    int64_t job);
+
+/* How many seconds longer than its trials the job takes. */
+double fake_extra_s(const struct fake_truth *t, uint64_t seed, const char *token, int64_t job);
 
 enum fake_answer {
 	ANSWER_OK,

@@ -81,8 +81,8 @@ struct sched_config {
 	const char *helper;      /* path of fettle-slurm, or NULL */
 	const char *partition;
 	const struct clock *clock;
-	uint64_t seed;         /* fake: outcomes */
-	const char *spec;      /* fake: JSON of planted effects and faults; NULL: defaults */
+	uint64_t seed;    /* fake: outcomes */
+	const char *spec; /* fake: JSON of planted effects and faults; NULL: defaults */
 };
 
 /* What an attempt left behind, as it is stored. */

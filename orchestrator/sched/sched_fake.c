@@ -378,6 +378,7 @@ static void accept(struct sched_run *s, const struct sched_job *job, int64_t len
 {
 	*j = (struct job){.start_us = now_us(s) + (int64_t)(s->truth.queue_s * 1e6),
 			  .fate = fake_fate_of(&s->truth, s->c.seed, job->token, s->seq + 1)};
+	length_us += (int64_t)(1e6 * fake_extra_s(&s->truth, s->c.seed, job->token, s->seq + 1));
 	j->number = ++s->seq;
 	snprintf(j->id, sizeof j->id, "f%lld", (long long)j->number);
 	str_copy(j->token, sizeof j->token, job->token);

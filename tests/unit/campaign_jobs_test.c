@@ -69,8 +69,7 @@ static int front_cancel(struct sched_run *s, const char *id, struct err *e)
 static struct campaign *open_front(struct world *w)
 {
 	static struct sched s;
-	struct campaign_options o = {
-		.sched = &s, .fake_spec = "{\"fixed\": true}", .take_over = true};
+	struct campaign_options o = {.sched = &s, .spec = "{\"fixed\": true}", .take_over = true};
 	struct campaign *c = NULL;
 	struct err e = {0};
 

@@ -80,8 +80,7 @@ static inline void world_close(struct world *w)
 /* Drive it for at most `steps` steps; true when it is over. */
 static inline bool drive(struct world *w, const char *spec, int steps)
 {
-	struct campaign_options o = {
-		.sched = sched_find("fake"), .spec = spec, .take_over = true};
+	struct campaign_options o = {.sched = sched_find("fake"), .spec = spec, .take_over = true};
 	struct campaign *c = NULL;
 	enum campaign_step step = CAMPAIGN_AGAIN;
 	struct err e = {0};
