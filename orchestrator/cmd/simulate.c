@@ -61,17 +61,24 @@ static double true_log_gain(const struct run *r, const struct config *base,
 	return better == BETTER_DOWN ? -y : y;
 }
 
+static bool guard_is_broken(const struct run *r, const struct guard *g, const struct config *base,
+			    const struct config *arm)
+{
+	double gain = true_log_gain(r, base, arm, g->metric, g->better);
+	struct json *j = arm_json(arm);
+	double value = fake_worth(&r->truth, j, g->metric);
+
+	json_free(j);
+	if (value > g->at_most || value < g->at_least)
+		return true;
+	return g->better == BETTER_NONE ? fabs(gain) > log1p(g->margin) : gain < -log1p(g->margin);
+}
+
 static bool harms(const struct run *r, const struct config *base, const struct config *arm)
 {
-	for (size_t i = 0; i < r->recipe.n_guards; i++) {
-		const struct guard *g = &r->recipe.guards[i];
-		const struct metric_def *d = metric_def_find(g->metric);
-		enum better better = d ? d->better : BETTER_DOWN;
-		double y = true_log_gain(r, base, arm, g->metric, better);
-
-		if (better == BETTER_NONE ? fabs(y) > log1p(g->margin) : y < -log1p(g->margin))
+	for (size_t i = 0; i < r->recipe.n_guards; i++)
+		if (guard_is_broken(r, &r->recipe.guards[i], base, arm))
 			return true;
-	}
 	return false;
 }
 
