@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
@@ -92,7 +93,7 @@ static void print_text(const struct workspace *w, const struct glance *g)
 	printf("%4lld  %-24s %-8s %-6s %s  %lld trials, %s\n      %s\n", (long long)g->row->id,
 	       g->row->name, campaign_state_name(g->row->state), g->row->scheduler, when,
 	       (long long)g->cost.trials_all, cost, g->stage);
-	if (g->row->reason)
+	if (g->row->reason && !strstr(g->stage, g->row->reason))
 		printf("      %s\n", g->row->reason);
 	if (g->held && g->row->state == CAMPAIGN_RUNNING)
 		printf("      driven by process %lld on %s\n", (long long)g->lease.pid,

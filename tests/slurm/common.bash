@@ -56,6 +56,17 @@ submit() {
 	id=${answer#ok }
 }
 
+# The job's agent has begun: Slurm calls a job running before its script is.
+begun() {
+	local i
+	for ((i = 0; i < 300; i++)); do
+		[ -e "$1/claim.json" ] && return 0
+		sleep 0.1
+	done
+	echo "no agent began in $1"
+	return 1
+}
+
 # The answer matches a pattern of bash.
 expect() {
 	# shellcheck disable=SC2053 # a pattern on purpose

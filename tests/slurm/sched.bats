@@ -78,9 +78,11 @@ teardown() {
 }
 
 @test "somebody else cancels it" {
-	submit "$(new_token)" "$(new_block 'sleep 60')"
+	dir=$(new_block 'sleep 60')
+	submit "$(new_token)" "$dir"
 	say until running 10 "$id"
 	expect "$id running none 0 n? -"
+	begun "$dir"
 	scancel "$id"
 	say until ended 15 "$id"
 	expect "$id ended cancelled 3 n? CANCELLED" # 3: the agent was told to stop
@@ -89,10 +91,12 @@ teardown() {
 }
 
 @test "we cancel it, running and waiting" {
-	submit "$(new_token)" "$(new_block 'sleep 60')" nodes=4
+	dir=$(new_block 'sleep 60')
+	submit "$(new_token)" "$dir" nodes=4
 	first=$id
 	submit "$(new_token)" "$(new_block 'sleep 60')"
 	say until running 10 "$first"
+	begun "$dir"
 	say poll "$id"
 	expect "$id pending none 0 - *"
 	say cancel "$id"
