@@ -58,6 +58,9 @@ MODEL_WORDS(slot_kind, SLOT_TIMED, "warmup", "timed")
 MODEL_WORDS(campaign_state, CAMPAIGN_FAILED, "running", "stopped", "done", "failed")
 MODEL_WORDS(verdict_outcome, VERDICT_INCONCLUSIVE, "invalid", "rejected: guard", "accepted",
 	    "equivalent", "rejected: no useful gain", "rejected: worse", "inconclusive")
+MODEL_WORDS(quality_rule, QUALITY_NEIGHBOUR, "fail_slow", "steady", "drift", "outliers", "clocks",
+	    "throttle", "neighbour")
+MODEL_WORDS(quality_action, QUALITY_VOID, "off", "note", "void")
 MODEL_WORDS(metric_source, SOURCE_METRICS_FILE, "probe", "pattern", "metrics_file")
 
 /* -- metrics --------------------------------------------------------------------------------- */

@@ -82,6 +82,20 @@ enum ablation_outcome {
 			   */
 	ABLATION_DROPPED, /* the same, and it was taken out of the fix */
 };
+/* Rules of trial quality: quality.h says what each looks at. */
+enum quality_rule {
+	QUALITY_FAIL_SLOW, /* steps become slower within a trial */
+	QUALITY_STEADY,    /* most trials drift the same way */
+	QUALITY_DRIFT,     /* one does */
+	QUALITY_OUTLIERS,  /* single steps stand out */
+	QUALITY_CLOCKS,    /* clocks differ between trials */
+	QUALITY_THROTTLE,  /* a device protects itself in some trials */
+	QUALITY_NEIGHBOUR, /* other load differs between trials */
+};
+enum { QUALITY_RULES = QUALITY_NEIGHBOUR + 1 };
+enum quality_action { QUALITY_OFF, QUALITY_NOTE, QUALITY_VOID }; /* off, note, void */
+MODEL_ENUM(quality_rule)
+MODEL_ENUM(quality_action)
 MODEL_ENUM(better)
 MODEL_ENUM(knob_class)
 MODEL_ENUM(knob_how)
@@ -219,6 +233,13 @@ struct budget {
 	int64_t trials;    /* 0: no bound */
 };
 
+struct quality_settings {
+	enum quality_action action[QUALITY_RULES];
+	/* Relative changes from which on a rule speaks: of step times after a change point, between
+	 * the thirds of a window, of clocks; and of all CPUs, as a share. */
+	double slow_by, drift_by, clocks_by, busy_by;
+};
+
 struct recipe {
 	char *name, *question;
 	struct workload workload;
@@ -240,9 +261,10 @@ struct recipe {
 	int soak_trials;             /* 0: none */
 	int repeats;                 /* runs of an arm in a block, default 1 */
 	int warmup_trials;           /* per allocation, default 1 */
-	uint64_t seed;               /* 0: derived from the campaign's uuid */
-	char *scheduler;             /* a name of sched/; NULL: from the command line or local */
-	char *hash;                  /* of all sources */
+	struct quality_settings quality;
+	uint64_t seed;   /* 0: derived from the campaign's uuid */
+	char *scheduler; /* a name of sched/; NULL: from the command line or local */
+	char *hash;      /* of all sources */
 };
 /* What is put before a workload's command so that it runs on these resources: nothing for "exec",
  * else srun, mpirun or torchrun with their numbers. Appends to out. */
@@ -298,6 +320,19 @@ struct trial_result {
 	size_t n_effective, cap_effective;
 };
 void trial_result_done(struct trial_result *t);
+
+/* What the rules of trial quality look at of a trial that ended well; no word of its arm. */
+struct quality_trial {
+	double *step_ms; /* the measured window in order; NULL when unknown */
+	size_t n;
+	/* Means over the window; NAN unknown. other_cpu_pct: of all CPUs, used by processes that
+	 * are not of the trial. */
+	double steal_pct, other_cpu_pct, sm_clock_mhz;
+	uint64_t clock_reasons; /* NVML's bits that were ever set; when reasons_known */
+	bool reasons_known;
+	int slot; /* for the text of a finding only */
+};
+
 void trial_result_metric(struct trial_result *t, const char *metric, const char *stat,
 			 const char *labels, double value);
 void trial_result_effective(struct trial_result *t, int rank, const char *key, const char *value,

@@ -374,6 +374,22 @@ struct fault_row {
 int query_faults(struct db *db, int64_t campaign, struct fault_row **out, size_t *n, struct err *e);
 void fault_rows_free(struct fault_row *v, size_t n);
 
+/* What the rules of trial quality found, for the report. */
+struct quality_row {
+	char *stage, *state;            /* kind of the stage; state of the attempt */
+	int block_index, attempt, slot; /* slot -1: the attempt as a whole */
+	enum quality_rule rule;
+	enum quality_action action;
+	double value, bound;
+	char *text;
+};
+void quality_rows_free(struct quality_row *v, size_t n);
+/* Finding number seq of an attempt; the same again replaces it. Uses slot to text of `q`. */
+int query_quality_put(struct db *db, int64_t attempt_id, int seq, const struct quality_row *q,
+		      struct err *e);
+int query_quality(struct db *db, int64_t campaign, struct quality_row **out, size_t *n,
+		  struct err *e); /* by stage, block, attempt */
+
 /* Cost so far. */
 struct cost_row {
 	int64_t trials_timed, trials_all, attempts, attempts_void, allocations;

@@ -7,12 +7,19 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { FAULTS, COST };
+enum { FAULTS, QUALITY_PUT, QUALITY, COST };
 const char *const query_sql_report[] = {
 	[FAULTS] =
 		"SELECT stage_kind, block_index, attempt, slot, arm_label, state, reason, log_path "
 		"FROM v_fault WHERE campaign = :campaign "
 		"ORDER BY state = 'ok', stage_seq, block_index, attempt, slot",
+	[QUALITY_PUT] =
+		"INSERT OR REPLACE INTO quality_finding(attempt, seq, rule, action, slot, value, "
+		"bound, text) VALUES (:attempt, :seq, :rule, :action, :slot, :value, :bound, "
+		":text)",
+	[QUALITY] = "SELECT stage_kind, block_index, attempt, attempt_state, rule, action, slot, "
+		    "value, bound, text FROM v_quality WHERE campaign = :campaign "
+		    "ORDER BY stage_seq, block_index, attempt, rule, slot",
 	[COST] = "SELECT trials_timed, trials_all, attempts, attempts_void, allocations, trial_s, "
 		 "node_s "
 		 "FROM v_cost WHERE campaign = :campaign",
@@ -64,6 +71,73 @@ void fault_rows_free(struct fault_row *v, size_t n)
 		free(v[i].state);
 		free(v[i].reason);
 		free(v[i].log_path);
+	}
+	free(v);
+}
+
+int query_quality_put(struct db *db, int64_t attempt_id, int seq, const struct quality_row *q,
+		      struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(QUALITY_PUT), "store a finding of quality", e);
+
+	bind_i64(&s, ":attempt", attempt_id);
+	bind_i64(&s, ":seq", seq);
+	bind_text(&s, ":rule", quality_rule_name(q->rule));
+	bind_text(&s, ":action", quality_action_name(q->action));
+	if (q->slot >= 0)
+		bind_i64(&s, ":slot", q->slot);
+	else
+		bind_opt(&s, ":slot", 0);
+	bind_real(&s, ":value", q->value);
+	bind_real(&s, ":bound", q->bound);
+	bind_text(&s, ":text", q->text);
+	return stmt_run(&s);
+}
+
+static void read_quality(struct stmt *s, struct quality_row *q)
+{
+	q->stage = col_text(s, "stage_kind");
+	q->state = col_text(s, "attempt_state");
+	q->block_index = col_int(s, "block_index");
+	q->attempt = col_int(s, "attempt");
+	q->slot = col_null(s, "slot") ? -1 : col_int(s, "slot");
+	COL_WORD(s, "rule", quality_rule, &q->rule);
+	COL_WORD(s, "action", quality_action, &q->action);
+	q->value = col_real(s, "value");
+	q->bound = col_real(s, "bound");
+	q->text = col_text(s, "text");
+}
+
+int query_quality(struct db *db, int64_t campaign, struct quality_row **out, size_t *n,
+		  struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(QUALITY), "list findings of quality", e);
+	struct quality_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":campaign", campaign);
+	while (stmt_row(&s)) {
+		v = xgrow(v, used, &cap, sizeof *v);
+		v[used] = (struct quality_row){0};
+		read_quality(&s, &v[used++]);
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		quality_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void quality_rows_free(struct quality_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].stage);
+		free(v[i].state);
+		free(v[i].text);
 	}
 	free(v);
 }

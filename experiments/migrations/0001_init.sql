@@ -242,6 +242,20 @@ CREATE TABLE trial(
 );
 CREATE INDEX trial_by_arm ON trial(arm);
 
+-- What the rules of trial quality found in an attempt, void ones too; slot NULL: the attempt as a whole.
+CREATE TABLE quality_finding(
+	attempt INTEGER NOT NULL REFERENCES attempt(id) CHECK (typeof(attempt) = 'integer'),
+	seq INTEGER NOT NULL CHECK (typeof(seq) = 'integer' AND seq >= 0),
+	rule TEXT NOT NULL CHECK (rule IN
+		('fail_slow', 'steady', 'drift', 'outliers', 'clocks', 'throttle', 'neighbour')),
+	action TEXT NOT NULL CHECK (action IN ('note', 'void')),
+	slot INTEGER CHECK (typeof(slot) IN ('integer', 'null')),
+	value REAL CHECK (typeof(value) IN ('real', 'null')),
+	bound REAL CHECK (typeof(bound) IN ('real', 'null')),
+	text TEXT NOT NULL CHECK (typeof(text) = 'text'),
+	PRIMARY KEY (attempt, seq)
+) WITHOUT ROWID;
+
 CREATE TABLE effective(
 	trial INTEGER NOT NULL REFERENCES trial(id) CHECK (typeof(trial) = 'integer'),
 	rank INTEGER NOT NULL CHECK (typeof(rank) = 'integer'),
@@ -484,6 +498,14 @@ FROM stage s
 JOIN block b ON b.stage = s.id
 JOIN attempt a ON a.block = b.id
 WHERE a.state IN ('void', 'lost');
+
+CREATE VIEW v_quality AS
+SELECT s.campaign, s.id AS stage, s.seq AS stage_seq, s.kind AS stage_kind, b.idx AS block_index,
+	a.number AS attempt, a.state AS attempt_state, q.rule, q.action, q.slot, q.value, q.bound, q.text
+FROM stage s
+JOIN block b ON b.stage = s.id
+JOIN attempt a ON a.block = b.id
+JOIN quality_finding q ON q.attempt = a.id;
 
 -- Time of an allocation as its scheduler gave it, else that of its trials; nodes 1 when unknown.
 CREATE VIEW v_cost AS

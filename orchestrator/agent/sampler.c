@@ -363,6 +363,8 @@ void sampler_start_gpu(const char *dir, int64_t period_ms, struct proc_id *out)
 	out->pid = 0;
 	if (!program)
 		return;
+	/* Its dates have no zone. Trials get an environment of their own. */
+	setenv("TZ", "UTC0", 1);
 	s.fd_out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (s.fd_out < 0)
 		return;

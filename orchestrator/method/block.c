@@ -410,6 +410,17 @@ static int store_attempt(struct campaign *c, const struct block_row *b, struct a
 	return 0;
 }
 
+static int judge_attempt(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+			 struct attempt_files *a, struct err *e)
+{
+	_cleanup_free_ char *reason = NULL;
+	int rc = quality_check(c, s, b, a, &reason, e);
+
+	if (rc < 0)
+		return rc;
+	return reason ? fail_attempt(c, b, ATTEMPT_VOID, reason, e) : store_attempt(c, b, a, e);
+}
+
 static int take_results(struct campaign *c, const struct stage_row *s, const struct block_row *b,
 			bool *changed, struct err *e)
 {
@@ -422,7 +433,7 @@ static int take_results(struct campaign *c, const struct stage_row *s, const str
 	if (rc == -ERR_NOT_FOUND)
 		return 0;
 	*changed = true;
-	rc = a.complete ? store_attempt(c, b, &a, e)
+	rc = a.complete ? judge_attempt(c, s, b, &a, e)
 			: fail_attempt(c, b, ATTEMPT_VOID, a.reason ? a.reason : "incomplete", e);
 	attempt_files_done(&a);
 	return rc;

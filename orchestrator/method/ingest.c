@@ -222,26 +222,81 @@ static void read_nccl_facts(const struct reader *r, const char *out, struct wind
 		}
 }
 
-static void read_samples(const struct reader *r, const struct json *rec, struct trial_result *t)
+/* The window of a trial on its node's clock; its whole run when the steps did not give one. */
+static struct window *node_window(const struct json *rec, const struct trial_result *t)
 {
-	_cleanup_free_ char *path = fs_join(r->dir, "samples");
-	struct window *w;
-	struct buf detail = {0};
+	struct window *w = window_new(0, 0);
 	int64_t from = json_i64(json_get(rec, "window_start_us"), 0),
 		to = json_i64(json_get(rec, "window_end_us"), 0);
 
-	if (!fs_exists(path))
-		return;
 	if (from <= 0 || to <= from) {
 		from = t->start_us;
 		to = t->start_us + t->wall_us;
 	}
-	w = window_new(0, 0);
 	window_bounds(w, from, to);
+	return w;
+}
+
+/* NULL when the node was not sampled. */
+static struct window *read_samples(const struct reader *r, const struct json *rec,
+				   struct trial_result *t)
+{
+	_cleanup_free_ char *path = fs_join(r->dir, "samples");
+	struct window *w;
+	struct buf detail = {0};
+
+	if (!fs_exists(path))
+		return NULL;
+	w = node_window(rec, t);
 	(void)run_probe(r, "procfs", path, w, &detail);
 	window_emit(w, t);
-	window_free(w);
 	buf_free(&detail);
+	return w;
+}
+
+/* All devices of the node as one: guards and rules ask for the power of "the" device. */
+struct all_devices {
+	struct probe_sink each;
+	uint64_t reasons; /* every clock event reason that was ever set */
+	bool known;
+	int64_t from_us, to_us;
+};
+
+static void take_device(void *ctx, const struct probe_value *v)
+{
+	struct all_devices *a = ctx;
+	struct probe_value all = *v;
+
+	a->each.value(a->each.ctx, v);
+	all.n_labels = 0;
+	a->each.value(a->each.ctx, &all);
+	if (v->missing || !str_eq(v->metric, "clock_event_reasons") || v->t_us < a->from_us ||
+	    v->t_us > a->to_us)
+		return;
+	a->known = true;
+	a->reasons |= (uint64_t)v->value;
+}
+
+static void read_devices(const struct reader *r, const struct json *rec, struct trial_result *t)
+{
+	_cleanup_free_ char *path = fs_join(r->dir, "gpu.csv");
+	const struct probe *p = probe_find("nvidia_smi_csv");
+	struct probe_context pc = {.file = path};
+	struct window *w;
+	struct all_devices all = {0};
+	struct probe_sink sink = {.value = take_device, .ctx = &all};
+	struct err e = {0};
+
+	if (!p || !fs_exists(path))
+		return;
+	w = node_window(rec, t);
+	window_span(w, &all.from_us, &all.to_us);
+	all.each = window_sink(w);
+	(void)probe_file(p, &pc, path, &sink, NULL, &e);
+	window_emit(w, t);
+	if (all.known)
+		trial_result_metric(t, "clock_event_reasons", "any", "", (double)all.reasons);
+	window_free(w);
 }
 
 static void fail_trial(struct trial_result *t, char *reason)
@@ -297,12 +352,13 @@ static void whole_trial(struct trial_result *t, const char *metric, double value
 	trial_result_metric(t, metric, "mean", "", value);
 }
 
-static void read_metrics(const struct reader *r, const struct json *rec, struct trial_result *t)
+static void read_metrics(const struct reader *r, const struct json *rec, struct trial_result *t,
+			 struct quality_trial *q)
 {
 	const struct workload *wl = &r->recipe->workload;
 	char name[16];
 	_cleanup_free_ char *dir = NULL, *out = NULL;
-	struct window *w = window_new(wl->warmup_steps, wl->steps);
+	struct window *w = window_new(wl->warmup_steps, wl->steps), *samples;
 	struct buf detail = {0};
 	enum probe_status s;
 
@@ -321,9 +377,12 @@ static void read_metrics(const struct reader *r, const struct json *rec, struct 
 	read_nccl_facts(r, out, w);
 	window_emit(w, t);
 	window_emit_curves(w, t);
-	read_samples(r, rec, t);
+	samples = read_samples(r, rec, t);
+	read_devices(r, rec, t);
 	read_acknowledgement(r, out, w, t);
 	judge_measurement(r, w, s, detail.data ? detail.data : "", t);
+	quality_read(w, samples, t, q);
+	window_free(samples);
 	window_free(w);
 	buf_free(&detail);
 }
@@ -402,7 +461,8 @@ static void read_remarks(const struct json *rec, struct trial_result *t)
 	buf_free(&b);
 }
 
-static void read_record(const struct reader *r, const struct json *rec, struct trial_result *t)
+static void read_record(const struct reader *r, const struct json *rec, struct trial_result *t,
+			struct quality_trial *q)
 {
 	const struct json *ranks = json_get(rec, "ranks"), *rank;
 	char dir[24];
@@ -428,7 +488,7 @@ static void read_record(const struct reader *r, const struct json *rec, struct t
 	for (rank = json_first(ranks); rank; rank = json_next(rank))
 		read_rank(rank, t);
 	if (t->kind == SLOT_TIMED)
-		read_metrics(r, rec, t);
+		read_metrics(r, rec, t, q);
 	read_remarks(rec, t);
 }
 
@@ -447,7 +507,8 @@ static const char *record_fault(const struct reader *r, const struct json *rec, 
 	return NULL;
 }
 
-static void read_slot(const struct reader *r, const struct json *entry, struct trial_result *t)
+static void read_slot(const struct reader *r, const struct json *entry, struct trial_result *t,
+		      struct quality_trial *q)
 {
 	const char *want = json_text(json_get(entry, "xxh"), ""), *fault;
 	char name[24], hex[33];
@@ -467,7 +528,7 @@ static void read_slot(const struct reader *r, const struct json *entry, struct t
 	if (fault)
 		incomplete(r->out, "%s: %s", name, fault);
 	else
-		read_record(r, rec, t);
+		read_record(r, rec, t, q);
 }
 
 static const struct trial_result *trial_of_slot(const struct attempt_files *a, int slot)
@@ -519,8 +580,9 @@ static void read_manifest(const struct reader *r, const struct json *done)
 	if (!a->complete)
 		return;
 	a->trials = xcalloc(n + 1, sizeof *a->trials);
-	for (j = json_first(slots); j && a->complete; j = json_next(j))
-		read_slot(r, j, &a->trials[a->n++]);
+	a->quality = xcalloc(n + 1, sizeof *a->quality);
+	for (j = json_first(slots); j && a->complete; j = json_next(j), a->n++)
+		read_slot(r, j, &a->trials[a->n], &a->quality[a->n]);
 	check_plan(r);
 }
 

@@ -17,8 +17,10 @@
 
 #include "experiments/decide.h"
 #include "experiments/model.h"
+#include "experiments/quality.h"
 #include "experiments/query.h"
 #include "orchestrator/method/campaign.h"
+#include "orchestrator/method/window.h"
 #include "orchestrator/method/workspace.h"
 #include "orchestrator/sched/sched.h"
 #include "orchestrator/script/script.h"
@@ -186,6 +188,20 @@ int block_write(struct campaign *c, const struct stage_row *s, const struct bloc
 int ingest_attempt(const struct recipe *r, const struct stage_row *s,
 		   const struct hypothesis_row *hyps, size_t n_hyps, const struct block_row *plan,
 		   const char *dir, struct attempt_files *out, struct err *e);
+
+/* -- quality.c: was the machine fit to compare on ------------------------------------------------
+ */
+
+/* Read the step times of a trial and what its node did meanwhile. `steps` holds the workload's
+ * values, `samples` those of the node (NULL: none), t what was made of both. */
+void quality_read(const struct window *steps, const struct window *samples,
+		  const struct trial_result *t, struct quality_trial *out);
+/* Judge a complete attempt, blind to arms, and store what was found. *reason NULL: it counts; else
+ * why it is void (heap). Nothing is void that holds a failed trial (failures are charged to their
+ * arm) or belongs to a soak (which looks for drift); for the shape of its step times a block is
+ * void once: what comes again is the workload's own. */
+int quality_check(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		  const struct attempt_files *a, char **reason, struct err *e);
 
 /* -- pairs.c: values of a stage as the statistics want them ---------------------------------------
  */

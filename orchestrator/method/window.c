@@ -92,6 +92,12 @@ void window_bounds(struct window *w, int64_t from_us, int64_t to_us)
 	w->to_us = to_us;
 }
 
+void window_span(const struct window *w, int64_t *from_us, int64_t *to_us)
+{
+	*from_us = w->from_us;
+	*to_us = w->to_us;
+}
+
 size_t window_steps(const struct window *w)
 {
 	return w->n_order;
@@ -267,6 +273,14 @@ static const struct series *find(const struct window *w, const char *metric)
 		    strcmp(w->series[i].metric, metric) == 0)
 			return &w->series[i];
 	return NULL;
+}
+
+const double *window_values(const struct window *w, const char *metric, size_t *n)
+{
+	const struct series *s = find(w, metric);
+
+	*n = s ? s->n : 0;
+	return s ? s->v : NULL;
 }
 
 /* A rate over a window is work over time, not the mean of rates: weight by the time of each step.

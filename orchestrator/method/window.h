@@ -17,6 +17,7 @@ struct window *window_new(int64_t warmup, int64_t steps);
 void window_free(struct window *w);
 /* For values that carry a time and no step. 0, 0: no bound. */
 void window_bounds(struct window *w, int64_t from_us, int64_t to_us);
+void window_span(const struct window *w, int64_t *from_us, int64_t *to_us); /* those bounds */
 /* A sink whose ctx is w: value() collects; fact() stores facts. */
 struct probe_sink window_sink(struct window *w);
 /* Keep the values of a metric from the first step on, warm-up too, for window_emit_curves(). */
@@ -34,6 +35,8 @@ void window_emit(struct window *w, struct trial_result *t);
 /* The first value of `metric` that was nan or inf inside the window: its step, or -1; NULL reason
  * when none. */
 const char *window_nonfinite(const struct window *w, const char *metric, int64_t *step);
+/* Values of a metric without labels inside the window, in order; NULL when there is none. */
+const double *window_values(const struct window *w, const char *metric, size_t *n);
 size_t window_steps(const struct window *w);
 
 struct window_fact {

@@ -459,6 +459,29 @@ static struct json *faults(const struct report *r)
 	return a;
 }
 
+static struct json *quality(const struct report *r)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < r->n_quality; i++) {
+		const struct quality_row *q = &r->quality[i];
+		struct json *o = json_object();
+
+		set_text(o, "stage", q->stage);
+		json_set_i64(o, "block", q->block_index + 1);
+		json_set_i64(o, "attempt", q->attempt);
+		set_text(o, "attempt_state", q->state);
+		json_set_number(o, "slot", q->slot >= 0 ? q->slot : NAN);
+		json_set_text(o, "rule", quality_rule_name(q->rule));
+		json_set_text(o, "action", quality_action_name(q->action));
+		json_set_number(o, "value", q->value);
+		json_set_number(o, "bound", q->bound);
+		set_text(o, "text", q->text);
+		json_add(a, o);
+	}
+	return a;
+}
+
 static struct json *events(const struct report *r)
 {
 	struct json *a = json_array();
@@ -541,6 +564,7 @@ static int write_json(const struct report *r, struct buf *out, struct err *e)
 	fix(r, o);
 	json_set(o, "ranking", ranking(r));
 	json_set(o, "faults", faults(r));
+	json_set(o, "quality", quality(r));
 	json_set(o, "events", events(r));
 	json_set(o, "alpha", alpha(&r->alpha));
 	json_set(o, "cost", cost(&r->cost));

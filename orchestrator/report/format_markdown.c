@@ -113,6 +113,7 @@ static int write_markdown(const struct report *r, struct buf *b, struct err *e)
 	mdlog_ranking(r, b);
 	mdlog_negatives(r, b);
 	mdlog_faults(r, b);
+	mdlog_quality(r, b);
 	mdlog_events(r, b);
 	mdlog_alpha(&r->alpha, b);
 	mdlog_cost(r, b);

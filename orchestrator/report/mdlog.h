@@ -21,6 +21,7 @@ void mdlog_negatives(const struct report *r, struct buf *b);
 
 /* mdlog_record.c */
 void mdlog_faults(const struct report *r, struct buf *b);
+void mdlog_quality(const struct report *r, struct buf *b);
 void mdlog_events(const struct report *r, struct buf *b);
 void mdlog_alpha(const struct alpha_ledger *a, struct buf *b);
 void mdlog_cost(const struct report *r, struct buf *b);

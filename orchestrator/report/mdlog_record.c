@@ -52,6 +52,40 @@ void mdlog_faults(const struct report *r, struct buf *b)
 	rows_left_out(b, r->n_faults, "faults");
 }
 
+void mdlog_quality(const struct report *r, struct buf *b)
+{
+	static const struct md_column c[] = {{"stage", false},  {"block", true},
+					     {"attempt", true}, {"slot", true},
+					     {"rule", false},   {"attempt is", false},
+					     {"finding", false}};
+
+	buf_str(b, "\n## Trial quality\n\nRules over the trials of each attempt, blind to their "
+		   "arms. ");
+	if (r->n_quality == 0) {
+		buf_str(b, "Nothing was found.\n");
+		return;
+	}
+	buf_str(b, "A finding is a note unless it made the attempt void.\n\n");
+	md_table(b, c, ARRAY_LEN(c));
+	for (size_t i = 0; i < r->n_quality && i < ROWS_MAX; i++) {
+		const struct quality_row *q = &r->quality[i];
+
+		md_row(b);
+		md_cell(b, q->stage);
+		md_cell_i64(b, q->block_index + 1);
+		md_cell_i64(b, q->attempt);
+		if (q->slot >= 0)
+			md_cell_i64(b, q->slot);
+		else
+			md_cell(b, "all");
+		md_cell(b, quality_rule_name(q->rule));
+		md_cell(b, q->action == QUALITY_VOID ? "void for it" : q->state);
+		md_cell(b, q->text);
+		md_row_end(b);
+	}
+	rows_left_out(b, r->n_quality, "findings");
+}
+
 void mdlog_events(const struct report *r, struct buf *b)
 {
 	buf_str(b, "\n## Events\n\n");

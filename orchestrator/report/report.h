@@ -82,6 +82,8 @@ struct report {
 	size_t n_faults;
 	struct event_row *events;
 	size_t n_events;
+	struct quality_row *quality; /* what the rules of trial quality found */
+	size_t n_quality;
 	struct guard_row *guards; /* what guards said, by verdict */
 	size_t n_guards;
 	struct cost_row cost;

@@ -108,13 +108,14 @@ static void put_metrics(const struct fake_trial *t, struct json *line)
 static void put_step(const struct fake_trial *t, int64_t step, struct buf *out)
 {
 	double loss = fake_trial_loss(t, step);
+	double f = exp(fake_step_noise(t->run->truth, &t->draw, step, t->steps));
 	struct json *line = json_object();
 	char *text;
 
 	json_set_i64(line, "step", step);
 	json_set_i64(line, "t_us", t->start_us + t->wall_us * step / (t->steps + 1));
-	json_set_number(line, "throughput_samples_per_s", t->throughput);
-	json_set_number(line, "step_time_ms", fake_trial_step_ms(t));
+	json_set_number(line, "throughput_samples_per_s", t->throughput * f);
+	json_set_number(line, "step_time_ms", fake_trial_step_ms(t) / f);
 	put_metrics(t, line);
 	json_set_number(line, "loss", loss);
 	text = json_print(line, false);

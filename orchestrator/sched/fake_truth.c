@@ -22,6 +22,8 @@ enum purpose {
 	DRAW_STRAGGLER,
 	DRAW_LOSS,
 	DRAW_EXTRA,
+	DRAW_STEP,
+	DRAW_SLOW,
 };
 
 static const char *const members[] = {
@@ -31,7 +33,7 @@ static const char *const members[] = {
 	"fixed",   "metric_effects", "trial_s", "queue_s",      "spread_s",    "nodes",
 	"at_once", "by_job",         "persist", "in_memory",    "undelivered", "out_lines",
 	"maps",    "fails",          "nan",     "faults",       "hand_over",   "acks",
-	NULL,
+	"sd_step", "slow_p",         "slow",    NULL,
 };
 static const char *const fault_members[] = {
 	"lost",         "void", "node_fail", "timeout", "submit_lost", "accepted_but_timed_out",
@@ -111,6 +113,9 @@ static int read_numbers(const struct json *o, struct fake_truth *t, struct err *
 		{"trend", 0, -0.1, 0.1, &t->trend},
 		{"straggler_p", 0, 0, 1, &t->straggler_p},
 		{"straggler", 0.1, 0, 0.99, &t->straggler},
+		{"sd_step", 0, 0, 10, &t->sd_step},
+		{"slow_p", 0, 0, 1, &t->slow_p},
+		{"slow", 0.3, 0, 100, &t->slow},
 		{"tails", 0, 0, 3, &tails},
 		{"loss", 2.0, -1e9, 1e9, &t->loss},
 		{"loss_sd", 0, 0, 1e9, &t->loss_sd},
@@ -289,6 +294,20 @@ static double straggling(const struct fake_truth *t, const struct fake_draw *d)
 	struct rng r = trial_rng(t, d, DRAW_STRAGGLER);
 
 	return t->straggler_p > 0 && rng_uniform(&r) < t->straggler_p ? log1p(-t->straggler) : 0;
+}
+
+double fake_step_noise(const struct fake_truth *t, const struct fake_draw *d, int64_t step,
+		       int64_t steps)
+{
+	struct rng r = trial_rng(t, d, DRAW_STEP), slow = trial_rng(t, d, DRAW_SLOW);
+	double x = 0;
+
+	r.i += 2 * (uint64_t)step; /* a normal takes two draws */
+	if (t->sd_step > 0)
+		x = t->sd_step * rng_normal(&r);
+	if (5 * step > 3 * steps && t->slow_p > 0 && rng_uniform(&slow) < t->slow_p)
+		x -= log1p(t->slow);
+	return x;
 }
 
 static double noise_factor(const struct fake_truth *t, const struct json *arm)

@@ -19,6 +19,9 @@
  *   tails [0]              3: Student's t with 3 degrees of freedom and the same sd; 0: normal
  *   noisier {}             "text": factor on sd_run for arms that match
  *   straggler_p [0], straggler [0.1]  probability of a slow trial, and what it loses
+ *   sd_step [0]            noise of one step; in files only, as the next
+ *   slow_p [0], slow [0.3] probability that the steps of a trial become slower by `slow` from 60 %
+ *                          of the steps on
  *   sd_alloc [0.03]        shared by all trials of one allocation
  *   ar1 [0]                correlation of that noise from one allocation to the next, in the order
  *                          of their submits
@@ -69,7 +72,7 @@ struct fake_truth {
 	struct json *spec; /* owned; objects of the members above */
 	double base, sd_run, sd_alloc, sd_node, sd_arm_alloc, ar1, drift, order, trend, loss,
 		loss_sd;
-	double straggler_p, straggler;
+	double straggler_p, straggler, sd_step, slow_p, slow;
 	double trial_s, queue_s, spread_s;
 	int nodes, at_once;
 	bool t3, fixed, by_job, persist, in_memory;
@@ -98,6 +101,9 @@ double fake_loss(const struct fake_truth *t, const struct json *arm, const struc
 /* The value of a metric for an arm without any noise: what a campaign ought to find. NaN: the truth
  * says nothing about it. */
 double fake_worth(const struct fake_truth *t, const struct json *arm, const char *metric);
+/* Log factor on the throughput of step `step` of `steps`: its own noise, and a fail-slow. */
+double fake_step_noise(const struct fake_truth *t, const struct fake_draw *d, int64_t step,
+		       int64_t steps);
 bool fake_trial_fails(const struct fake_truth *t, const struct json *arm,
 		      const struct fake_draw *d);
 bool fake_trial_is_nan(const struct fake_truth *t, const struct json *arm,

@@ -70,9 +70,13 @@ bool job_end_is_infrastructure(enum job_end s)
 
 void attempt_files_done(struct attempt_files *a)
 {
-	for (size_t i = 0; i < a->n; i++)
+	for (size_t i = 0; i < a->n; i++) {
 		trial_result_done(&a->trials[i]);
+		if (a->quality)
+			free(a->quality[i].step_ms);
+	}
 	free(a->trials);
+	free(a->quality);
 	free(a->reason);
 	strv_free(&a->nodes);
 	memset(a, 0, sizeof *a);

@@ -88,6 +88,7 @@ struct sched_config {
 /* What an attempt left behind, as it is stored. */
 struct attempt_files {
 	struct trial_result *trials;
+	struct quality_trial *quality; /* of each trial; NULL: nothing is known of its steps */
 	size_t n;
 	struct strv nodes;
 	char hash[33]; /* of the manifest */

@@ -119,6 +119,19 @@ static void dump_knob(const struct knob *k, struct dump d)
 	put_i64(&d, "user_defined", k->user_defined);
 }
 
+static void dump_quality(const struct quality_settings *q, struct buf *out)
+{
+	struct dump d = {out, "quality."};
+
+	for (int i = 0; i < QUALITY_RULES; i++)
+		put_text(&d, quality_rule_name((enum quality_rule)i),
+			 quality_action_name(q->action[i]));
+	put_number(&d, "slow_by", q->slow_by);
+	put_number(&d, "drift_by", q->drift_by);
+	put_number(&d, "clocks_by", q->clocks_by);
+	put_number(&d, "busy_by", q->busy_by);
+}
+
 static void dump_lists(const struct recipe *r, struct buf *out)
 {
 	struct buf prefix = {0};
@@ -169,6 +182,7 @@ void script_plan_dump(const struct recipe *r, struct buf *out)
 	put_i64(&d, "blocks.soak", r->soak_trials);
 	put_i64(&d, "repeats", r->repeats);
 	put_i64(&d, "warmup_trials", r->warmup_trials);
+	dump_quality(&r->quality, out);
 	put_i64(&d, "seed", (int64_t)r->seed);
 	put_text(&d, "scheduler", r->scheduler);
 	put_text(&d, "hash", r->hash);

@@ -20,6 +20,7 @@ static const char *const better_words[] = {"up", "down", NULL};
 static const char *const stat_words[] = {"mean", "median", "p95",   "p99", "min",
 					 "max",  "last",   "value", NULL};
 static const char *const equal_words[] = {"step", "samples", "tokens", NULL};
+static const char *const action_words[] = {"off", "note", "void", NULL};
 static const char *const mode_words[] = {"quick", "standard", "long", "strict", NULL};
 static const char *const scheduler_words[] = {"local", "slurm", "fake", NULL};
 static const char *const launcher_words[] = {"exec", "srun", "mpirun", "torchrun", NULL};
@@ -555,6 +556,54 @@ static const struct field blocks_fields[] = {
 };
 static const struct schema schema_blocks = {"blocks", blocks_fields};
 
+/* --- quality ------------------------------------------------------------------------------ */
+
+#define RULE(rule, index, dflt_word, text)                                                      \
+	{                                                                                       \
+		.name = rule, .type = FIELD_WORD, .words = action_words,                        \
+		.offset = IN(quality_settings, action) + (index) * sizeof(enum quality_action), \
+		.dflt = "`\"" dflt_word "\"`", .doc = text                                      \
+	}
+#define CHANGE(member, dflt_text, text)                                                     \
+	{                                                                                   \
+		.name = #member, .type = FIELD_NUMBER, .min = 0, .max = 10, .above = true,  \
+		.offset = IN(quality_settings, member), .unit = "share", .dflt = dflt_text, \
+		.doc = text                                                                 \
+	}
+
+static const struct field quality_fields[] = {
+	RULE("fail_slow", QUALITY_FAIL_SLOW, "void",
+	     "the steps of a trial become slower at some step by `slow_by` or more and stay so"),
+	RULE("steady", QUALITY_STEADY, "note",
+	     "in most trials the last third of the steps differs from the first by `drift_by`"),
+	RULE("drift", QUALITY_DRIFT, "note", "the same in one trial"),
+	RULE("outliers", QUALITY_OUTLIERS, "note",
+	     "single steps that stand out take 1 % of the window or more"),
+	RULE("clocks", QUALITY_CLOCKS, "note", "SM clocks differ between trials by `clocks_by`"),
+	RULE("throttle", QUALITY_THROTTLE, "void",
+	     "a device slowed itself down (heat, power brake) in some trials and not in others"),
+	RULE("neighbour", QUALITY_NEIGHBOUR, "note",
+	     "other processes or the hypervisor took `busy_by` more of the CPUs in one trial than "
+	     "in another"),
+	CHANGE(slow_by, "0.1", "see fail_slow"),
+	CHANGE(drift_by, "0.03", "see steady and drift"),
+	CHANGE(clocks_by, "0.05", "see clocks"),
+	CHANGE(busy_by, "0.25", "see neighbour"),
+	END,
+};
+static const struct schema schema_quality = {"quality", quality_fields};
+
+static struct quality_settings quality_defaults(void)
+{
+	struct quality_settings q = {
+		.slow_by = 0.1, .drift_by = 0.03, .clocks_by = 0.05, .busy_by = 0.25};
+
+	for (size_t i = 0; i < QUALITY_RULES; i++)
+		q.action[i] = QUALITY_NOTE;
+	q.action[QUALITY_FAIL_SLOW] = q.action[QUALITY_THROTTLE] = QUALITY_VOID;
+	return q;
+}
+
 /* --- campaign ----------------------------------------------------------------------------- */
 
 /* Workload and knobs need files of the recipe path: plan.c reads them. */
@@ -672,6 +721,12 @@ static const struct field campaign_fields[] = {
 	 .offset = AT(warmup_trials),
 	 .dflt = "1",
 	 .doc = "trials at the start of an allocation that are not counted"},
+	{.name = "quality",
+	 .type = FIELD_TABLE,
+	 .sub = &schema_quality,
+	 .offset = AT(quality),
+	 .dflt = "see there",
+	 .doc = "what makes an attempt void or is noted, judged without knowing the arms"},
 	{.name = "seed",
 	 .type = FIELD_INT64,
 	 .min = 1,
@@ -699,6 +754,7 @@ struct recipe *schema_defaults(void)
 	r->min_effect = 0.01;
 	r->repeats = 1;
 	r->warmup_trials = 1;
+	r->quality = quality_defaults();
 	r->soak_trials = -1; /* not said */
 	r->workload.source = SOURCE_PROBE;
 	r->workload.probe = xstrdup("train_log");
@@ -708,23 +764,8 @@ struct recipe *schema_defaults(void)
 }
 
 const struct schema *const schema_all[] = {
-	&schema_campaign,
-	&schema_workload,
-	&schema_window,
-	&schema_metrics,
-	&schema_limits,
-	&schema_resources,
-	&schema_objective,
-	&schema_guard,
-	&schema_knob,
-	&schema_proof,
-	&schema_requires,
-	&schema_budget,
-	&schema_blocks,
-	&schema_site,
-	&schema_caps,
-	&schema_rule,
-	&schema_finding,
-	&schema_expectation,
-	NULL,
+	&schema_campaign,  &schema_workload,  &schema_window,  &schema_metrics,     &schema_limits,
+	&schema_resources, &schema_objective, &schema_guard,   &schema_knob,        &schema_proof,
+	&schema_requires,  &schema_budget,    &schema_blocks,  &schema_quality,     &schema_site,
+	&schema_caps,      &schema_rule,      &schema_finding, &schema_expectation, NULL,
 };

@@ -359,6 +359,13 @@ static struct guard_row sample_guard_rows[] = {
 	{4, "mem_peak_reserved_gib", "max", "at_most", "step", 5, 61.5, -0.12, -0.13, -0.11, 70,
 	 "passed"},
 };
+static struct quality_row sample_quality[] = {
+	{"confirm", "void", 1, 1, 2, QUALITY_FAIL_SLOW, QUALITY_VOID, 0.31, 0.1,
+	 ("steps of slot 2 are 31 % slower from step 71 of the window on")},
+	{"confirm", "valid", 2, 1, -1, QUALITY_STEADY, QUALITY_NOTE, -0.05, 0.03,
+	 ("the window is not steady: in 2 of 2 trials the last third of the steps is 5.0 % "
+	  "faster than the first; raise window.warmup_steps")},
+};
 static struct event_row sample_events[] = {
 	{1, SAMPLE_T0 + 5 * SAMPLE_S, "lost", "block 2, attempt 1: node_fail"},
 	{2, SAMPLE_T0 + 6 * SAMPLE_S, "resumed", "by process 99 on n1\nsecond line"},
@@ -405,6 +412,8 @@ static inline struct report sample_report(void)
 		.n_signals = 7,
 		.faults = sample_faults,
 		.n_faults = 2,
+		.quality = sample_quality,
+		.n_quality = 2,
 		.guards = sample_guard_rows,
 		.n_guards = 2,
 		.events = sample_events,

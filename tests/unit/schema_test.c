@@ -353,6 +353,7 @@ static struct db *full_store(void)
 	struct store st = store_new(":memory:");
 	struct source_row source = {TEXT("campaign"), TEXT("/c.lua"), TEXT("return {}"), TEXT("0")};
 	struct finding_row finding = {.round = 1, .bottleneck = TEXT("storage"), .share = 0.1};
+	struct quality_row q = {.slot = -1, .text = TEXT("a finding"), .action = QUALITY_NOTE};
 	struct guard_row g = {.metric = TEXT("loss"),
 			      .stat = TEXT("last"),
 			      .rule = TEXT("margin"),
@@ -384,6 +385,7 @@ static struct db *full_store(void)
 	assert_ok(query_verdict_add(st.db, st.campaign, &v, &id, &e));
 	g.verdict = id;
 	assert_ok(query_guard_add(st.db, &g, &e));
+	assert_ok(query_quality_put(st.db, 1, 0, &q, &e));
 	assert_ok(query_ablation_add(st.db, &ablation, &e));
 	assert_ok(query_fix_put(st.db, &fix, &id, &e));
 	assert_ok(query_event_add(st.db, st.campaign, 1, "resumed", "", &e));
