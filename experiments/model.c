@@ -191,6 +191,9 @@ void recipe_free(struct recipe *r)
 	for (size_t i = 0; i < r->n_knobs; i++)
 		knob_done(&r->knobs[i]);
 	free(r->knobs);
+	free(r->converge.metric);
+	free(r->converge.stat);
+	free(r->converge.seed_env);
 	free(r->scheduler);
 	free(r->hash);
 	free(r);

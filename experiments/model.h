@@ -240,6 +240,16 @@ struct quality_settings {
 	double slow_by, drift_by, clocks_by, busy_by;
 };
 
+/* The long run of a fix that waits for convergence. */
+struct converge {
+	int64_t steps; /* of each run; 0: ten measured windows */
+	int seeds;     /* paired runs */
+	char *metric, *stat;
+	double margin;         /* relative: how much worse it may be */
+	char *seed_env;        /* the variable that carries the seed, 1, 2, ... */
+	int64_t trial_limit_s; /* 0: the trial's, as many times as the run is longer */
+};
+
 struct recipe {
 	char *name, *question;
 	struct workload workload;
@@ -259,8 +269,9 @@ struct recipe {
 	int rounds;        /* most passes from hypothesis to verdict = most confirm stages */
 	int aa_blocks, final_blocks; /* 0: by mode */
 	int soak_trials;             /* 0: none */
-	int repeats;                 /* runs of an arm in a block, default 1 */
-	int warmup_trials;           /* per allocation, default 1 */
+	struct converge converge;
+	int repeats;       /* runs of an arm in a block, default 1 */
+	int warmup_trials; /* per allocation, default 1 */
 	struct quality_settings quality;
 	uint64_t seed;   /* 0: derived from the campaign's uuid */
 	char *scheduler; /* a name of sched/; NULL: from the command line or local */

@@ -144,10 +144,23 @@ static int arms_json(struct campaign *c, const struct stage_row *s, struct json 
 	return 0;
 }
 
+/* The captured environment; blocks of a long run are told their seed, both arms the same one. */
+static struct json *block_env(const struct campaign *c, const struct stage_row *s,
+			      const struct block_row *b)
+{
+	struct json *o = kvs_json(&c->env);
+	char seed[24];
+
+	snprintf(seed, sizeof seed, "%d", b->index + 1);
+	if (s->kind == STAGE_CONVERGE)
+		json_set_text(o, c->recipe->converge.seed_env, seed);
+	return o;
+}
+
 static struct json *block_json(struct campaign *c, const struct stage_row *s,
 			       const struct block_row *b, struct err *e)
 {
-	const struct workload *w = &c->recipe->workload;
+	const struct workload w = method_workload(c->recipe, s->kind);
 	struct json *o = json_object(), *arms = json_array(), *sampler = json_object();
 
 	json_set_text(o, "format", "fettle.block/1");
@@ -155,12 +168,12 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s,
 	json_set_i64(o, "block", b->id);
 	json_set_i64(o, "attempt", b->attempt);
 	json_set_i64(o, "deadline_us", 0);
-	json_set(o, "window", window_json(w));
-	json_set(o, "limits", limits_json(w));
+	json_set(o, "window", window_json(&w));
+	json_set(o, "limits", limits_json(&w));
 	json_set(o, "launch", launch_json(&c->recipe->resources));
-	json_set_text(o, "workdir", w->workdir);
-	json_set(o, "env", kvs_json(&c->env));
-	json_set(o, "secrets", strv_json(&w->secrets));
+	json_set_text(o, "workdir", w.workdir);
+	json_set(o, "env", block_env(c, s, b));
+	json_set(o, "secrets", strv_json(&w.secrets));
 	json_set_i64(sampler, "period_ms", SAMPLER_PERIOD_MS);
 	json_set(o, "sampler", sampler);
 	json_set(o, "evidence", evidence_json());
@@ -195,13 +208,15 @@ int block_write(struct campaign *c, const struct stage_row *s, const struct bloc
 
 /* -- submitting ------------------------------------------------------------------------------- */
 
-static int64_t allocation_limit_s(const struct campaign *c, const struct block_row *b)
+static int64_t allocation_limit_s(const struct campaign *c, const struct stage_row *s,
+				  const struct block_row *b)
 {
 	const struct recipe *r = c->recipe;
 
 	if (r->resources.time_limit_s > 0)
 		return r->resources.time_limit_s;
-	return (r->workload.trial_limit_s + 2 * GRACE_S) * (int64_t)b->n_slots + ALLOCATION_SLACK_S;
+	return (method_workload(r, s->kind).trial_limit_s + 2 * GRACE_S) * (int64_t)b->n_slots +
+	       ALLOCATION_SLACK_S;
 }
 
 static void job_env(const struct campaign *c, struct strv *env)
@@ -246,7 +261,7 @@ static int submit(struct campaign *c, const struct stage_row *s, const struct bl
 		.cpus_per_task = r->cpus_per_task,
 		.gpus_per_node = r->gpus_per_node,
 		.mem_mib_per_node = r->mem_mib_per_node,
-		.time_limit_s = allocation_limit_s(c, b),
+		.time_limit_s = allocation_limit_s(c, s, b),
 		.exclusive = true,
 		.partition = r->partition,
 		.account = r->account,
@@ -293,8 +308,10 @@ static struct slot *plan_slots(const struct campaign *c, const struct stage_row 
 			       const size_t *arms, size_t n_arms, size_t *n)
 {
 	const struct recipe *r = c->recipe;
-	size_t warm = (size_t)r->warmup_trials;
-	size_t repeats = s->kind == STAGE_SOAK ? (size_t)r->soak_trials : (size_t)r->repeats;
+	size_t warm = s->kind == STAGE_CONVERGE ? 0 : (size_t)r->warmup_trials;
+	size_t repeats = s->kind == STAGE_SOAK       ? (size_t)r->soak_trials
+			 : s->kind == STAGE_CONVERGE ? 1
+						     : (size_t)r->repeats;
 	struct slot *v = xcalloc(warm + n_arms * repeats, sizeof *v);
 	_cleanup_free_ size_t *order = xcalloc(n_arms * repeats, sizeof *order);
 	_cleanup_free_ int *seen = xcalloc(s->n_arms, sizeof *seen);

@@ -74,6 +74,12 @@ int campaign_wait(struct campaign *c, int64_t timeout_us, int fd, struct err *e)
 /* Cancel all jobs in flight; their attempts become void. The campaign stays resumable. */
 int campaign_cancel(struct campaign *c, const char *why, struct err *e);
 
+/* Plan the long run of a fix that is accepted, pending convergence (or go on with one that was
+ * begun): the campaign is running again and campaign_step() does it. ERR_STATE when its fix needs
+ * none. */
+int campaign_converge(struct workspace *w, int64_t id, const struct campaign_options *o,
+		      struct err *e);
+
 const struct campaign_row *campaign_get(const struct campaign *c);
 
 #endif

@@ -355,23 +355,25 @@ static void whole_trial(struct trial_result *t, const char *metric, double value
 static void read_metrics(const struct reader *r, const struct json *rec, struct trial_result *t,
 			 struct quality_trial *q)
 {
-	const struct workload *wl = &r->recipe->workload;
+	const struct workload wl = method_workload(r->recipe, r->stage->kind);
 	char name[16];
 	_cleanup_free_ char *dir = NULL, *out = NULL;
-	struct window *w = window_new(wl->warmup_steps, wl->steps), *samples;
+	struct window *w = window_new(wl.warmup_steps, wl.steps), *samples;
 	struct buf detail = {0};
 	enum probe_status s;
 
 	for (size_t i = 0; i < r->recipe->n_guards; i++)
 		if (guard_needs_curve(&r->recipe->guards[i], r->recipe))
 			window_keep_curve(w, r->recipe->guards[i].metric);
+	if (r->stage->kind == STAGE_CONVERGE)
+		window_keep_curve(w, r->recipe->converge.metric);
 	snprintf(name, sizeof name, "t%02d", t->slot);
 	dir = fs_join(r->dir, name);
 	out = fs_join(dir, "out");
 	whole_trial(t, "trial_wall_s", (double)t->wall_us / 1e6);
 	whole_trial(t, "trial_maxrss_mib", (double)t->maxrss_kib / 1024);
 	/* Without steps the output need not hold anything, if only the run as a whole counts. */
-	s = wl->whole_run && str_starts(r->recipe->objective, "trial_")
+	s = wl.whole_run && str_starts(r->recipe->objective, "trial_")
 		    ? PROBE_OK
 		    : read_workload(r, rec, dir, w, &detail);
 	read_nccl_facts(r, out, w);

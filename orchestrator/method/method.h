@@ -91,7 +91,7 @@ struct stage_ops {
 	int (*conclude)(struct campaign *c, const struct stage_row *s, struct err *e);
 };
 extern const struct stage_ops baseline_aa, experiment_screen, validate_confirm, ablate_ablate,
-	fix_final, fix_soak;
+	fix_final, fix_soak, converge_converge;
 const struct stage_ops *stage_ops_of(enum stage_kind k); /* NULL for a kind that no step runs yet */
 
 /* -- facts.c -------------------------------------------------------------------------------- */
@@ -149,6 +149,10 @@ int validate_plan(struct campaign *c, int64_t hypothesis, struct err *e);
 int ablate_plan(struct campaign *c, struct err *e);
 int fix_plan_final(struct campaign *c, struct err *e);
 int fix_plan_soak(struct campaign *c, struct err *e);
+/* Adds the stage of the long run to a campaign whose fix waits for it, and makes it running. */
+int converge_plan(struct campaign *c, struct err *e);
+/* The workload as a stage of this kind runs it; borrows from the recipe. */
+struct workload method_workload(const struct recipe *r, enum stage_kind k);
 int fix_finish(struct campaign *c, struct err *e);
 
 struct arm_plan {
@@ -237,6 +241,10 @@ void guard_results_done(struct guard_results *g);
 /* The same in short, without failures; text is heap, NULL when passed. */
 int pairs_guards(struct campaign *c, const struct stage_row *s, size_t arm,
 		 enum decide_guard *worst, char **text, struct err *e);
+
+/* One guard that is not the recipe's, at a single look; out is filled as above. */
+int pairs_one_guard(struct campaign *c, const struct stage_row *s, size_t arm,
+		    const struct guard *g, struct guard_results *out, struct err *e);
 
 /* -- evidence.c ------------------------------------------------------------------------------- */
 

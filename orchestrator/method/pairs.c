@@ -630,6 +630,19 @@ static void judge_failures(struct judge *j, const struct pairs *p)
 		       p->fail_reason[a] ? p->fail_reason[a] : "no reason given"));
 }
 
+int pairs_one_guard(struct campaign *c, const struct stage_row *s, size_t arm,
+		    const struct guard *g, struct guard_results *out, struct err *e)
+{
+	struct judge j = {.c = c, .stage = s, .arm = arm, .p = GUARD_ALPHA, .out = out};
+	int rc;
+
+	*out = (struct guard_results){.worst = DECIDE_GUARD_PASSED};
+	rc = judge_guard(&j, g, e);
+	if (rc < 0)
+		guard_results_done(out);
+	return rc;
+}
+
 int pairs_guard_results(struct campaign *c, const struct stage_row *s, size_t arm,
 			const struct pairs *p, struct guard_results *out, struct err *e)
 {

@@ -83,7 +83,8 @@ static size_t judged_trials(const struct attempt_files *a, struct quality_trial 
 static bool may_void(const struct stage_row *s, const struct block_row *b, bool failed,
 		     const struct quality_finding *f)
 {
-	if (failed || s->kind == STAGE_SOAK || f->action != QUALITY_VOID)
+	if (failed || s->kind == STAGE_SOAK || s->kind == STAGE_CONVERGE ||
+	    f->action != QUALITY_VOID)
 		return false;
 	switch (f->rule) {
 	case QUALITY_FAIL_SLOW:

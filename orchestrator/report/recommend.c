@@ -16,9 +16,15 @@
 
 const char *const recommend_forms[] = {"env", "json", "sbatch", NULL};
 
+/* The gain is there, but the long run did not hold the loss. */
+static bool not_held(const struct report *r)
+{
+	return r->fix.state && str_eq(r->fix.state, "rejected: loss not held");
+}
+
 bool recommend_confirmed(const struct report *r)
 {
-	return r->has_fix && r->fix.n > 0 && r->fix.lo > 0;
+	return r->has_fix && r->fix.n > 0 && r->fix.lo > 0 && !not_held(r);
 }
 
 static bool pending(const struct report *r)
@@ -59,7 +65,11 @@ static void commentf(struct buf *out, const char *fmt, ...)
 
 static void warnings(const struct report *r, struct buf *out)
 {
-	if (!recommend_confirmed(r)) {
+	if (not_held(r)) {
+		comment(out, "");
+		comment(out, "!!!! REJECTED: a long run of this fix did not hold the loss.");
+		comment(out, "!!!! Written because --force asked for it. Do not put it to use.");
+	} else if (!recommend_confirmed(r)) {
 		comment(out, "");
 		comment(out, "!!!! NOT CONFIRMED: the gain was not seen again on fresh blocks in "
 			     "the final");
@@ -70,8 +80,8 @@ static void warnings(const struct report *r, struct buf *out)
 		comment(out, "");
 		comment(out, "!! Pending convergence: a setting of this fix changes the training "
 			     "itself (class");
-		comment(out, "!! numerics or optimisation). Hold the loss of a long run against "
-			     "the default's");
+		comment(out, "!! numerics or optimisation). `fettle converge` holds the loss of a "
+			     "long run");
 		comment(out, "!! before you rely on it.");
 	}
 }
@@ -448,6 +458,12 @@ int recommend_write(const struct report *r, const char *form, bool force, struct
 		return unknown_form(form, e);
 	if (!r->has_fix || !r->fix.state || str_eq(r->fix.state, "nothing to fix"))
 		return no_fix(r, e);
+	if (not_held(r) && !force)
+		return err_set(e, ERR_STATE,
+			       "campaign %lld: the long run of `fettle converge` did not hold the "
+			       "loss, so that there is nothing to recommend; --force writes the "
+			       "configuration all the same",
+			       (long long)r->campaign.id);
 	if (!recommend_confirmed(r) && !force)
 		return err_set(
 			e, ERR_STATE,

@@ -13,6 +13,7 @@
 #include "orchestrator/base/proc.h"
 #include "orchestrator/script/fieldpath.h"
 #include "orchestrator/script/pattern.h"
+#include "orchestrator/script/schema.h"
 
 /* --- metrics ------------------------------------------------------------------------------ */
 
@@ -294,6 +295,12 @@ static void settle_defaults(struct recipe *r)
 		r->rounds = by_mode[r->mode].rounds;
 	if (r->soak_trials < 0)
 		r->soak_trials = by_mode[r->mode].soak;
+	if (!r->converge.metric)
+		r->converge.metric = xstrdup("loss");
+	if (!r->converge.stat)
+		r->converge.stat = xstrdup(schema_default_stat(r->converge.metric));
+	if (!r->converge.seed_env)
+		r->converge.seed_env = xstrdup("FETTLE_SEED");
 	if (!r->workload.name)
 		r->workload.name = xstrdup(r->name);
 	r->workload.whole_run = !r->workload.steps;

@@ -180,6 +180,13 @@ void script_plan_dump(const struct recipe *r, struct buf *out)
 	put_i64(&d, "blocks.aa", r->aa_blocks);
 	put_i64(&d, "blocks.final", r->final_blocks);
 	put_i64(&d, "blocks.soak", r->soak_trials);
+	put_i64(&d, "converge.steps", r->converge.steps);
+	put_i64(&d, "converge.seeds", r->converge.seeds);
+	put_text(&d, "converge.metric", r->converge.metric);
+	put_text(&d, "converge.stat", r->converge.stat);
+	put_number(&d, "converge.margin", r->converge.margin);
+	put_text(&d, "converge.seed_env", r->converge.seed_env);
+	put_i64(&d, "converge.trial_s", r->converge.trial_limit_s);
 	put_i64(&d, "repeats", r->repeats);
 	put_i64(&d, "warmup_trials", r->warmup_trials);
 	dump_quality(&r->quality, out);

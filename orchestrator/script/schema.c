@@ -604,6 +604,61 @@ static struct quality_settings quality_defaults(void)
 	return q;
 }
 
+static const struct field converge_fields[] = {
+	{.name = "steps",
+	 .type = FIELD_INT64,
+	 .min = 1,
+	 .max = 1e12,
+	 .offset = AT(converge.steps),
+	 .unit = "steps",
+	 .dflt = "ten measured windows",
+	 .doc = "length of each run",
+	 .example = "2000"},
+	{.name = "seeds",
+	 .type = FIELD_INT,
+	 .min = 2,
+	 .max = 100,
+	 .offset = AT(converge.seeds),
+	 .dflt = "3",
+	 .doc = "paired runs of default and fix; `seed_env` carries 1, 2, ..."},
+	{.name = "metric",
+	 .type = FIELD_TEXT,
+	 .offset = AT(converge.metric),
+	 .dflt = "`\"loss\"`",
+	 .doc = "what must hold",
+	 .example = "\"val_loss\""},
+	{.name = "stat",
+	 .type = FIELD_CHOICE,
+	 .words = stat_words,
+	 .offset = AT(converge.stat),
+	 .dflt = "by metric",
+	 .doc = "which statistic of the whole run counts, where runs are compared at equal steps"},
+	{.name = "margin",
+	 .type = FIELD_NUMBER,
+	 .min = 0,
+	 .max = 1,
+	 .offset = AT(converge.margin),
+	 .unit = "share",
+	 .dflt = "0.01",
+	 .doc = "how much worse it may get"},
+	{.name = "seed_env",
+	 .type = FIELD_TEXT,
+	 .offset = AT(converge.seed_env),
+	 .dflt = "`\"FETTLE_SEED\"`",
+	 .doc = "environment variable that carries the seed to both runs of a pair",
+	 .example = "\"SEED\""},
+	{.name = "trial_s",
+	 .type = FIELD_SIZE,
+	 .min = 1,
+	 .max = 31536000,
+	 .offset = AT(converge.trial_limit_s),
+	 .unit = "s",
+	 .dflt = "`limits.trial_s`, as many times as the run is longer",
+	 .doc = "a run that takes longer is ended and counts as failed"},
+	END,
+};
+static const struct schema schema_converge = {"converge", converge_fields};
+
 /* --- campaign ----------------------------------------------------------------------------- */
 
 /* Workload and knobs need files of the recipe path: plan.c reads them. */
@@ -707,6 +762,11 @@ static const struct field campaign_fields[] = {
 	 .sub = &schema_blocks,
 	 .dflt = "by mode",
 	 .doc = "fixed numbers of blocks"},
+	{.name = "converge",
+	 .type = FIELD_TABLE,
+	 .sub = &schema_converge,
+	 .dflt = "see there",
+	 .doc = "the long run of a fix that is accepted, pending convergence (`fettle converge`)"},
 	{.name = "repeats",
 	 .type = FIELD_INT,
 	 .min = 1,
@@ -756,6 +816,7 @@ struct recipe *schema_defaults(void)
 	r->warmup_trials = 1;
 	r->quality = quality_defaults();
 	r->soak_trials = -1; /* not said */
+	r->converge = (struct converge){.seeds = 3, .margin = 0.01};
 	r->workload.source = SOURCE_PROBE;
 	r->workload.probe = xstrdup("train_log");
 	r->workload.trial_limit_s = DEFAULT_TRIAL_S;
@@ -764,8 +825,11 @@ struct recipe *schema_defaults(void)
 }
 
 const struct schema *const schema_all[] = {
-	&schema_campaign,  &schema_workload,  &schema_window,  &schema_metrics,     &schema_limits,
-	&schema_resources, &schema_objective, &schema_guard,   &schema_knob,        &schema_proof,
-	&schema_requires,  &schema_budget,    &schema_blocks,  &schema_quality,     &schema_site,
-	&schema_caps,      &schema_rule,      &schema_finding, &schema_expectation, NULL,
+	&schema_campaign,  &schema_workload,    &schema_window,
+	&schema_metrics,   &schema_limits,      &schema_resources,
+	&schema_objective, &schema_guard,       &schema_knob,
+	&schema_proof,     &schema_requires,    &schema_budget,
+	&schema_blocks,    &schema_quality,     &schema_converge,
+	&schema_site,      &schema_caps,        &schema_rule,
+	&schema_finding,   &schema_expectation, NULL,
 };
