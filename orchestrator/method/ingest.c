@@ -186,7 +186,7 @@ static enum probe_status run_probe(const struct reader *r, const char *name, con
 	return s;
 }
 
-/* Scheduler fake leaves its figures as JSON lines: it cannot write what an arbitrary pattern reads.
+/* A made-up trial has its figures as JSON lines: nobody can write what an arbitrary pattern reads.
  */
 static enum probe_status read_workload(const struct reader *r, const struct json *rec,
 				       const char *trial_dir, struct window *w, struct buf *detail)
