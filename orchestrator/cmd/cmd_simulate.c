@@ -113,14 +113,17 @@ static void print_text(const struct recipe *rec, const struct args *a, const str
 	       100 * (double)r->true_wins / n);
 	if (r->unfinished)
 		printf("  stopped or failed %ld\n", r->unfinished);
-	printf("  a campaign   %.1f timed runs, %.1f with warm-ups, %.3f node-hours, %.2f confirm "
-	       "stages\n",
-	       r->runs / n, r->runs_all / n, r->node_s / n / 3600, (double)r->confirms / n);
+	printf("  a campaign   %.1f timed runs (screen and confirm %.1f), %.1f with warm-ups, %.3f "
+	       "node-hours, %.2f confirm stages\n",
+	       r->runs / n, r->runs_search / n, r->runs_all / n, r->node_s / n / 3600,
+	       (double)r->confirms / n);
 	print_estimates("final estimates (95 %)", &r->final);
 	print_estimates("repeated 95 % intervals at the stop", &r->repeated);
 	print_estimates("estimates of accepted confirms", &r->at_stop);
 	print_candidates(r);
-	printf("\n%.1f s of processor time: %.0f campaigns a minute\n", cpu_s, n / cpu_s * 60);
+	printf("\n%.1f s of processor time: %.0f campaigns a minute; %.0f statements and %.0f commits "
+	       "a campaign\n",
+	       cpu_s, n / cpu_s * 60, (double)r->statements / n, (double)r->commits / n);
 }
 
 /* -- json ----------------------------------------------------------------------------------- */
@@ -172,6 +175,7 @@ static void print_json(const struct recipe *rec, const struct args *a, const str
 	json_set_i64(j, "false_wins", r->false_wins);
 	json_set_i64(j, "true_wins", r->true_wins);
 	json_set_number(j, "runs_mean", r->runs / n);
+	json_set_number(j, "runs_search_mean", r->runs_search / n);
 	json_set_number(j, "runs_with_warmup_mean", r->runs_all / n);
 	json_set_number(j, "node_hours_mean", r->node_s / n / 3600);
 	json_set_number(j, "confirms_mean", (double)r->confirms / n);
@@ -179,6 +183,8 @@ static void print_json(const struct recipe *rec, const struct args *a, const str
 	put_estimates(j, "repeated", &r->repeated);
 	put_estimates(j, "accepted_at_stop", &r->at_stop);
 	json_set(j, "candidates", candidates_json(r));
+	json_set_number(j, "statements_mean", (double)r->statements / n);
+	json_set_number(j, "commits_mean", (double)r->commits / n);
 	json_set_number(j, "cpu_s", cpu_s);
 	text = json_print(j, true);
 	printf("%s\n", text);

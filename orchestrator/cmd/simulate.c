@@ -195,6 +195,18 @@ static int count_final(struct run *r, const struct stage_row *s, int64_t campaig
 	return rc;
 }
 
+/* Timed trials of the stages whose number of blocks is fixed: A/A and final. */
+static double fixed_runs(const struct run *r, const struct facts *f)
+{
+	double n = 0;
+
+	for (size_t i = 0; i < f->n_stages; i++)
+		if (f->stages[i].kind == STAGE_AA || f->stages[i].kind == STAGE_FINAL)
+			n += (double)f->stages[i].planned_blocks * (double)f->stages[i].n_arms *
+			     r->recipe.repeats;
+	return n;
+}
+
 static int count_campaign(struct run *r, struct campaign *c, struct err *e)
 {
 	const struct facts *f = &c->facts;
@@ -213,6 +225,7 @@ static int count_campaign(struct run *r, struct campaign *c, struct err *e)
 	r->out->false_wins += w.is_false;
 	r->out->true_wins += w.is_true;
 	r->out->runs += (double)cost.trials_timed;
+	r->out->runs_search += (double)cost.trials_timed - fixed_runs(r, f);
 	r->out->runs_all += (double)cost.trials_all;
 	r->out->node_s += cost.node_s;
 	return rc;
@@ -302,6 +315,25 @@ static int check_objective(const struct run *r, struct err *e)
 		       r->recipe.objective, r->recipe.objective);
 }
 
+static void leave_workspace(struct run *r)
+{
+	int64_t commits, statements;
+
+	if (!r->ws)
+		return;
+	db_counters(r->ws->db, &commits, &statements);
+	r->out->commits += commits;
+	r->out->statements += statements;
+	workspace_close(r->ws);
+	r->ws = NULL;
+}
+
+static int fresh_workspace(struct run *r, struct err *e)
+{
+	leave_workspace(r);
+	return workspace_open(WORKSPACE_MEMORY, DB_CREATE, &r->clock, &r->ws, e);
+}
+
 static int run_all(struct run *r, struct err *e)
 {
 	int rc = check_objective(r, e);
@@ -309,11 +341,8 @@ static int run_all(struct run *r, struct err *e)
 	if (rc == 0)
 		rc = list_candidates(r, e);
 	for (long i = 0; i < r->s->campaigns && rc == 0; i++) {
-		if (i % WORKSPACE_CAMPAIGNS == 0) {
-			workspace_close(r->ws);
-			r->ws = NULL;
-			rc = workspace_open(WORKSPACE_MEMORY, DB_CREATE, &r->clock, &r->ws, e);
-		}
+		if (i % WORKSPACE_CAMPAIGNS == 0)
+			rc = fresh_workspace(r, e);
 		if (rc == 0)
 			rc = one_campaign(r, i, e);
 	}
@@ -330,7 +359,7 @@ int simulate_run(const struct simulation *s, struct simulated *out, struct err *
 	r.spec = simulate_spec(s->recipe, s->truth, e);
 	if (r.spec && (rc = fake_truth_read(r.spec, &r.truth, e)) == 0)
 		rc = run_all(&r, e);
-	workspace_close(r.ws);
+	leave_workspace(&r);
 	fake_truth_free(&r.truth);
 	free(r.spec);
 	if (rc < 0)

@@ -47,6 +47,8 @@ struct simulated {
 	struct simulated_candidate *candidates;
 	size_t n;
 	double runs, runs_all, node_s;       /* sums: timed trials, with warm-ups, node-seconds */
+	double runs_search;                  /* timed trials of screen and confirm stages alone */
+	int64_t commits, statements;         /* of the store */
 	long confirms;                       /* stages that reached a look */
 	struct simulated_estimates final;    /* fixed number of fresh blocks, 95 % */
 	struct simulated_estimates at_stop;  /* estimate of an accepted confirm stage */

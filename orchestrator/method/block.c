@@ -373,7 +373,7 @@ int block_start(struct campaign *c, const struct stage_row *s, const struct stag
 	rc = query_attempt_plan(c->ws->db, c->row.id, id, c->sched->name,
 				clock_utc_us(c->ws->clock), &attempt_id, &attempt, &allocation,
 				token, e);
-	if (rc < 0 || (rc = facts_load(c, e)) < 0)
+	if (rc < 0 || (rc = facts_load_blocks(c, e)) < 0)
 		return rc;
 	s = &c->facts.stages[c->facts.n_stages - 1];
 	b = block_by_id(&c->facts, id);
@@ -385,7 +385,7 @@ int block_start(struct campaign *c, const struct stage_row *s, const struct stag
 	rc = submit(c, s, b, e);
 	if (rc == -ERR_TEMP)
 		rc = put_off(c, b, e);
-	return rc < 0 ? rc : facts_load(c, e);
+	return rc < 0 ? rc : facts_load_blocks(c, e);
 }
 
 /* -- collecting -------------------------------------------------------------------------------- */

@@ -451,7 +451,7 @@ static int busy_stage(struct campaign *c, const struct stage_ops *ops, enum camp
 	int rc = block_collect(c, s, &changed, e);
 
 	if (rc < 0 || changed)
-		return rc < 0 ? rc : facts_load(c, e);
+		return rc < 0 ? rc : facts_load_blocks(c, e);
 	if (!c->facts.over_budget && c->facts.in_flight < at_once &&
 	    c->facts.valid + c->facts.in_flight < c->wanted)
 		return block_start(c, s, ops, e);

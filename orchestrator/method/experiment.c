@@ -168,6 +168,7 @@ static int look(struct campaign *c, const struct stage_row *s, struct err *e)
 {
 	struct evidence *v = NULL;
 	struct pairs p;
+	bool marked = false;
 	int rc = pairs_load(c, s, &p, e);
 
 	if (rc < 0)
@@ -179,13 +180,15 @@ static int look(struct campaign *c, const struct stage_row *s, struct err *e)
 		if (is_invalid(c, &s->arms[a]) || p.trials[a] == p.failed[a])
 			continue;
 		rc = evidence_check(v, a, &reason, e);
-		if (rc == 0 && reason)
+		if (rc == 0 && reason) {
 			rc = mark_invalid(c, s, a, reason, e);
+			marked = true;
+		}
 		free(reason);
 	}
 	evidence_free(v);
 	pairs_done(&p);
-	return rc < 0 ? rc : facts_load(c, e);
+	return rc < 0 || !marked ? rc : facts_load(c, e);
 }
 
 static int screen_out(struct campaign *c, const struct arm_row *a, double mean, size_t failed,

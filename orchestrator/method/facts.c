@@ -66,6 +66,25 @@ static void judge_budget(struct campaign *c)
 	f->over_budget = f->budget_text != NULL;
 }
 
+int facts_load_blocks(struct campaign *c, struct err *e)
+{
+	struct facts *f = &c->facts;
+	const struct stage_row *last = f->n_stages ? &f->stages[f->n_stages - 1] : NULL;
+	int rc;
+
+	block_rows_free(f->blocks, f->n_blocks);
+	f->blocks = NULL;
+	f->n_blocks = f->valid = f->in_flight = f->dropped = 0;
+	if ((rc = load_cost(c, e)) < 0)
+		return rc;
+	if (last && last->open &&
+	    (rc = query_blocks(c->ws->db, last->id, &f->blocks, &f->n_blocks, e)) < 0)
+		return rc;
+	count_blocks(f);
+	judge_budget(c);
+	return 0;
+}
+
 int facts_load(struct campaign *c, struct err *e)
 {
 	struct facts *f = &c->facts;
@@ -77,13 +96,8 @@ int facts_load(struct campaign *c, struct err *e)
 	    (rc = query_hypotheses(db, c->row.id, &f->hyps, &f->n_hyps, e)) < 0 ||
 	    (rc = query_verdicts(db, c->row.id, &f->verdicts, &f->n_verdicts, e)) < 0 ||
 	    (rc = query_ablations(db, c->row.id, &f->ablations, &f->n_ablations, e)) < 0 ||
-	    (rc = load_cost(c, e)) < 0)
+	    (rc = facts_load_blocks(c, e)) < 0)
 		return rc;
-	if (f->n_stages && f->stages[f->n_stages - 1].open &&
-	    (rc = query_blocks(db, f->stages[f->n_stages - 1].id, &f->blocks, &f->n_blocks, e)) < 0)
-		return rc;
-	count_blocks(f);
-	judge_budget(c);
 	return 0;
 }
 

@@ -227,18 +227,20 @@ static bool has_verdict(const struct campaign *c, const struct stage_row *s)
 static int look(struct campaign *c, const struct stage_row *s, struct err *e)
 {
 	struct evaluation v = {0};
+	bool stores;
 	int rc;
 
 	if (c->facts.valid == 0 || has_verdict(c, s))
 		return 0;
 	rc = evaluate(c, s, &v, e);
-	if (rc == 0 && (v.decided || (int)v.decision.look > looks_stored(c, s))) {
-		if (v.decided || v.decision.look > 0)
-			tell_look(c, s, &v);
-		rc = v.decided || v.decision.look > 0 ? store_look(c, s, &v, e) : 0;
+	stores = rc == 0 && (v.decided || (v.decision.look > 0 &&
+					   (int)v.decision.look > looks_stored(c, s)));
+	if (stores) {
+		tell_look(c, s, &v);
+		rc = store_look(c, s, &v, e);
 	}
 	evaluation_done(&v);
-	return rc < 0 ? rc : facts_load(c, e);
+	return rc < 0 || !stores ? rc : facts_load(c, e);
 }
 
 /* Up to the next look; blocks without a pair are replaced. */
