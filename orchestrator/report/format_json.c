@@ -112,6 +112,8 @@ static struct json *goal(const struct report *r)
 	json_set_number(o, "min_effect", p->min_effect);
 	json_set_number(o, "target", p->target);
 	json_set_text(o, "target_state", report_target_name(r->target));
+	json_set_number(o, "measured_lo", r->target_lo);
+	json_set_number(o, "measured_hi", r->target_hi);
 	json_set_number(o, "measured", isfinite(r->final_mean) ? r->final_mean : r->base_mean);
 	json_set(o, "guards", guards(p));
 	return o;
@@ -211,6 +213,36 @@ static struct json *arms(const struct report_stage *s)
 	return a;
 }
 
+static struct json *nodes(const struct report *r, int64_t stage)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < r->n_nodes; i++)
+		if (r->nodes[i].stage == stage)
+			json_add_text(a, r->nodes[i].node);
+	return a;
+}
+
+static struct json *ablations(const struct report *r)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < r->n_ablations; i++) {
+		const struct ablation_row *x = &r->ablations[i];
+		struct json *o = json_object();
+
+		set_text(o, "without", x->knobs);
+		json_set_i64(o, "pairs", x->n);
+		json_set_number(o, "est", x->est);
+		json_set_number(o, "lo", x->lo);
+		json_set_number(o, "hi", x->hi);
+		json_set_text(o, "outcome", ablation_outcome_name(x->outcome));
+		set_text(o, "reason", x->reason);
+		json_add(a, o);
+	}
+	return a;
+}
+
 static struct json *stages(const struct report *r)
 {
 	struct json *a = json_array();
@@ -229,6 +261,7 @@ static struct json *stages(const struct report *r)
 		json_set_bool(o, "open", s->open);
 		set_text(o, "note", s->note);
 		set_texts(o, "logs", &s->dirs);
+		json_set(o, "nodes", nodes(r, s->id));
 		json_set(o, "arms", arms(s));
 		json_add(a, o);
 	}
@@ -561,6 +594,7 @@ static int write_json(const struct report *r, struct buf *out, struct err *e)
 	json_set(o, "findings", findings(r));
 	json_set(o, "hypotheses", hypotheses(r));
 	json_set(o, "stages", stages(r));
+	json_set(o, "ablation", ablations(r));
 	fix(r, o);
 	json_set(o, "ranking", ranking(r));
 	json_set(o, "faults", faults(r));

@@ -85,8 +85,16 @@ static void target(const struct report *r, struct buf *b)
 		buf_printf(b, " %s: **%s** (", r->unit ? r->unit : "",
 			   report_target_name(r->target));
 		md_number(b, fixed ? r->final_mean : r->base_mean);
-		buf_printf(b, " %s measured %s).\n", r->unit ? r->unit : "",
+		buf_printf(b, " %s measured %s", r->unit ? r->unit : "",
 			   fixed ? "in the final stage" : "in the baseline");
+		if (isfinite(r->target_lo) && isfinite(r->target_hi)) {
+			buf_str(b, ", 95 % interval of the mean ");
+			md_number(b, r->target_lo);
+			buf_str(b, " to ");
+			md_number(b, r->target_hi);
+			buf_str(b, r->target == TARGET_OPEN ? ", which holds the target" : "");
+		}
+		buf_str(b, ").\n");
 	}
 	buf_str(b, "Smallest useful gain: ");
 	md_percent(b, p->min_effect, 1);

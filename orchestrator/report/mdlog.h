@@ -19,6 +19,11 @@ void mdlog_fixing(const struct report *r, struct buf *b);
 void mdlog_ranking(const struct report *r, struct buf *b);
 void mdlog_negatives(const struct report *r, struct buf *b);
 
+/* mdlog_stack.c: what stacking showed, and where it ran; nothing when there is nothing */
+void mdlog_ablation(const struct report *r, struct buf *b);
+void mdlog_nodes(const struct report *r, struct buf *b);
+const char *mdlog_ablation_words(const struct ablation_row *a);
+
 /* mdlog_record.c */
 void mdlog_faults(const struct report *r, struct buf *b);
 void mdlog_quality(const struct report *r, struct buf *b);

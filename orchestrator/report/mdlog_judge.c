@@ -298,6 +298,11 @@ static void fix_lines(const struct report *r, struct buf *b)
 	buf_char(b, '\n');
 }
 
+static bool in_step_5(enum stage_kind k)
+{
+	return k == STAGE_ABLATE || k == STAGE_FINAL || k == STAGE_SOAK || k == STAGE_CONVERGE;
+}
+
 void mdlog_fixing(const struct report *r, struct buf *b)
 {
 	buf_str(b, "\n## 5. Fixing\n\n");
@@ -308,12 +313,14 @@ void mdlog_fixing(const struct report *r, struct buf *b)
 				   ? "Nothing was accepted: the default stays.\n"
 				   : "Not reached.\n");
 	for (size_t i = 0; i < r->n_stages; i++) {
-		if (r->stages[i].kind != STAGE_FINAL && r->stages[i].kind != STAGE_SOAK)
+		if (!in_step_5(r->stages[i].kind))
 			continue;
 		buf_char(b, '\n');
 		mdlog_stage(&r->stages[i], b);
 		mdlog_arms(r, &r->stages[i], b);
 	}
+	mdlog_ablation(r, b);
+	mdlog_nodes(r, b);
 	if (r->has_fix)
 		fingerprint(r->fix.fingerprint, b);
 }

@@ -64,6 +64,8 @@ void report_free(struct report *r)
 	quality_rows_free(r->quality, r->n_quality);
 	source_rows_free(r->sources, r->n_sources);
 	kvs_free(&r->effective);
+	ablation_rows_free(r->ablations, r->n_ablations);
+	node_rows_free(r->nodes, r->n_nodes);
 	if (r->has_fix) {
 		fix_row_done(&r->fix);
 		config_done(&r->fix_config);
@@ -521,9 +523,51 @@ static void load_alpha(struct loader *l)
 	}
 }
 
+/* Means of an arm (-1: of both of an A/A stage) over the trials of each allocation, in order of
+ * their appearance: what is independent. */
+static struct stats_mean_ci allocation_means(const struct stage_row *s, const struct value_row *v,
+					     size_t n, int arm)
+{
+	_cleanup_free_ double *x = xcalloc(n + 1, sizeof *x), *means = xcalloc(n + 1, sizeof *x);
+	_cleanup_free_ size_t *unit = xcalloc(n + 1, sizeof *unit);
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].state != TRIAL_OK || !isfinite(v[i].value) ||
+		    (arm >= 0 && v[i].arm != s->arms[arm].id))
+			continue;
+		x[k] = v[i].value;
+		unit[k++] = (size_t)v[i].allocation;
+	}
+	return stats_mean_ci(means, stats_unit_means(x, unit, k, means), 0.95);
+}
+
+static int load_target(struct loader *l, struct err *e)
+{
+	const struct stage_row *final = stage_of(l, STAGE_FINAL);
+	const struct stage_row *s = final ? final : stage_of(l, STAGE_AA);
+	struct stats_mean_ci ci;
+	struct value_row *v = NULL;
+	size_t n = 0;
+	int rc;
+
+	l->r->target_lo = l->r->target_hi = NAN;
+	if (!s || s->n_arms < 2)
+		return 0;
+	rc = query_stage_values(l->db, s->id, l->r->recipe->objective, l->r->recipe->objective_stat,
+				&v, &n, e);
+	if (rc < 0)
+		return rc;
+	ci = allocation_means(s, v, n, final ? 1 : -1);
+	l->r->target_lo = ci.lo;
+	l->r->target_hi = ci.hi;
+	value_rows_free(v, n);
+	return 0;
+}
+
 static void judge_target(struct report *r)
 {
-	double best;
+	double best, sign = r->recipe->better == BETTER_DOWN ? -1 : 1;
 
 	for (size_t i = 0; i < r->n_stages; i++)
 		if (r->stages[i].kind == STAGE_FINAL && r->stages[i].n_arms > 1)
@@ -531,13 +575,14 @@ static void judge_target(struct report *r)
 	best = isfinite(r->final_mean) ? r->final_mean : r->base_mean;
 	if (!isfinite(r->recipe->target))
 		r->target = TARGET_NONE;
-	else if (!isfinite(best))
-		r->target = TARGET_OPEN;
+	else if (isfinite(best) && sign * (r->target_lo - r->recipe->target) >= 0 &&
+		 sign * (r->target_hi - r->recipe->target) >= 0)
+		r->target = TARGET_MET;
+	else if (isfinite(best) && sign * (r->target_lo - r->recipe->target) < 0 &&
+		 sign * (r->target_hi - r->recipe->target) < 0)
+		r->target = TARGET_MISSED;
 	else
-		r->target = (r->recipe->better == BETTER_DOWN ? best <= r->recipe->target
-							      : best >= r->recipe->target)
-				    ? TARGET_MET
-				    : TARGET_MISSED;
+		r->target = TARGET_OPEN;
 }
 
 int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, const char *workspace,
@@ -561,6 +606,9 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 	    (rc = query_guards(db, campaign, &r->guards, &r->n_guards, e)) == 0 &&
 	    (rc = query_quality(db, campaign, &r->quality, &r->n_quality, e)) == 0)
 		rc = query_cost(db, campaign, &r->cost, e);
+	if (rc == 0 && (rc = load_target(&l, e)) == 0 &&
+	    (rc = query_ablations(db, campaign, &r->ablations, &r->n_ablations, e)) == 0)
+		rc = query_nodes(db, campaign, &r->nodes, &r->n_nodes, e);
 	if (rc == 0)
 		rc = query_campaign_sources(db, campaign, &r->sources, &r->n_sources, e);
 	if (rc == 0)

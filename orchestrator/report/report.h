@@ -62,7 +62,7 @@ enum report_target {
 	TARGET_NONE, /* the campaign names none */
 	TARGET_MET,
 	TARGET_MISSED,
-	TARGET_OPEN, /* nothing was measured yet */
+	TARGET_OPEN, /* the interval holds the target, or nothing was measured yet */
 };
 
 struct report {
@@ -93,7 +93,14 @@ struct report {
 	/* The baseline in numbers; NaN unknown. noise: log sd of an arm within a block. smallest:
 	 * gain that a confirm stage finds with 80 % power at that noise. */
 	double base_mean, noise, smallest, aa_effect, aa_lo, aa_hi;
-	double final_mean;    /* of the fix in the final stage; NaN */
+	double final_mean; /* of the fix in the final stage; NaN */
+	/* Two-sided 95 % interval of the mean that is held against the target, that of the fix in
+	 * the final stage or else of the baseline, from the means of allocations; NaN. */
+	double target_lo, target_hi;
+	struct ablation_row *ablations;
+	size_t n_ablations;
+	struct node_row *nodes;
+	size_t n_nodes;
 	struct kvs effective; /* knob -> value in the baseline's processes; absent: not seen */
 	struct alpha_ledger alpha;
 	struct source_row *sources; /* the texts that the campaign runs on */

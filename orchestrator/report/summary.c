@@ -135,13 +135,35 @@ static void fix(const struct report *r, struct lines *l)
 	end_line(l);
 }
 
+/* Changes that left the fix when the winners were stacked. */
+static void ablation(const struct report *r, struct lines *l)
+{
+	for (size_t i = 0; i < r->n_ablations; i++) {
+		const struct ablation_row *a = &r->ablations[i];
+
+		if (a->outcome != ABLATION_DROPPED)
+			continue;
+		buf_printf(&l->line, "Stacking: %s no longer pays beside the others (without it ",
+			   a->knobs);
+		effect(&l->line, a->est, a->lo, a->hi);
+		buf_str(&l->line, ") and left the fix.");
+		end_line(l);
+	}
+}
+
 static void target(const struct report *r, struct lines *l)
 {
 	if (r->target == TARGET_NONE)
 		return;
-	buf_printf(&l->line, "Target: %.4g %s is %s%s.", r->recipe->target, or_empty(r->unit),
-		   report_target_name(r->target),
-		   r->target == TARGET_OPEN ? ": nothing was measured" : "");
+	buf_printf(&l->line, "Target: %.4g %s is %s", r->recipe->target, or_empty(r->unit),
+		   report_target_name(r->target));
+	if (isfinite(r->target_lo) && isfinite(r->target_hi))
+		buf_printf(&l->line, ": %s%.4g to %.4g %s (95 %%)",
+			   r->target == TARGET_OPEN ? "the interval holds it, " : "", r->target_lo,
+			   r->target_hi, or_empty(r->unit));
+	else
+		buf_str(&l->line, ": too little was measured");
+	buf_char(&l->line, '.');
 	end_line(l);
 }
 
@@ -185,6 +207,7 @@ void report_summary(const struct report *r, struct buf *out)
 		end_line(&l);
 	}
 	hypotheses(r, &l);
+	ablation(r, &l);
 	fix(r, &l);
 	target(r, &l);
 	cost(r, &l);

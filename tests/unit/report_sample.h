@@ -384,6 +384,31 @@ static struct config sample_fix = {.settings = PAIRS({"num_workers", "2"}),
 static struct kvs sample_effective = PAIRS({"num_workers", "0"});
 
 /* A copy of its own, so that a test may change members of the report itself. */
+static struct ablation_row sample_ablations[] = {
+	{.stage = 3,
+	 .arm = 31,
+	 .knobs = "alloc_conf",
+	 .n = 4,
+	 .est = 0.001,
+	 .lo = -0.004,
+	 .hi = 0.006,
+	 .outcome = ABLATION_DROPPED},
+	{.stage = 3,
+	 .arm = 32,
+	 .knobs = "num_workers",
+	 .n = 4,
+	 .est = -0.21,
+	 .lo = -0.24,
+	 .hi = -0.18,
+	 .outcome = ABLATION_PAYS},
+};
+
+static struct node_row sample_nodes[] = {
+	{.stage = 1, .kind = STAGE_AA, .node = "n1", .blocks = 3},
+	{.stage = 1, .kind = STAGE_AA, .node = "n_2", .blocks = 1},
+	{.stage = 4, .kind = STAGE_FINAL, .node = "n3", .blocks = 4},
+};
+
 static inline struct report sample_report(void)
 {
 	struct report r = {
@@ -438,6 +463,12 @@ static inline struct report sample_report(void)
 		.aa_lo = -0.012,
 		.aa_hi = 0.019,
 		.final_mean = 1275,
+		.target_lo = 1262,
+		.target_hi = 1288,
+		.ablations = sample_ablations,
+		.n_ablations = 2,
+		.nodes = sample_nodes,
+		.n_nodes = 3,
 		.effective = sample_effective,
 		.alpha = {.total = 0.05, .stages = 2, .used = 2, .spent = 0.05},
 		.target = TARGET_MET,
