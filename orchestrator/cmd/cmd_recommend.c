@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <argp.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "orchestrator/base/mem.h"
@@ -61,6 +62,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* To people at the terminal, and never into the file. */
+static void warn_expired(struct workspace *w, const struct report *r)
+{
+	_cleanup_(strv_free) struct strv changes = {0};
+
+	if (drive_expired(w, &r->campaign, &changes, NULL) < 0 || changes.n == 0)
+		return;
+	fputs("fettle: warning: this fix has expired, since its environment changed; measure it "
+	      "again:\n",
+	      stderr);
+	for (size_t i = 0; i < changes.n; i++)
+		fprintf(stderr, "  %s\n", changes.v[i]);
+}
+
 /* A gain that was not seen again is a measured, negative answer and no fault. */
 static int print(struct workspace *w, const struct args *a, bool *negative, struct err *e)
 {
@@ -74,6 +89,7 @@ static int print(struct workspace *w, const struct args *a, bool *negative, stru
 		rc = drive_report(w, id, &recipe, &report, e);
 	if (rc == 0) {
 		*negative = report->has_fix && !recommend_confirmed(report);
+		warn_expired(w, report);
 		if ((rc = recommend_write(report, a->form, a->force, &text, e)) == 0)
 			rc = output_write(a->file, &text, e);
 	}

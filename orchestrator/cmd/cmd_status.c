@@ -41,7 +41,8 @@ struct glance {
 	struct cost_row cost;
 	struct lease lease;
 	bool held;
-	char stage[160]; /* open or last stage with its blocks or note */
+	struct strv expired; /* what changed in the environment since the fix */
+	char stage[160];     /* open or last stage with its blocks or note */
 };
 
 static int load_stage(struct workspace *w, struct glance *g, struct err *e)
@@ -78,7 +79,8 @@ static int load(struct workspace *w, const struct campaign_row *row, struct glan
 
 	*g = (struct glance){.row = row};
 	if ((rc = query_cost(w->db, row->id, &g->cost, e)) < 0 ||
-	    (rc = query_lease_get(w->db, row->id, &g->lease, &g->held, e)) < 0)
+	    (rc = query_lease_get(w->db, row->id, &g->lease, &g->held, e)) < 0 ||
+	    (rc = drive_expired(w, row, &g->expired, e)) < 0)
 		return rc;
 	return load_stage(w, g, e);
 }
@@ -102,11 +104,15 @@ static void print_text(const struct workspace *w, const struct glance *g)
 		printf("      nobody drives it: %s\n", resume);
 	else if (g->row->state == CAMPAIGN_STOPPED)
 		printf("      to go on: %s\n", resume);
+	if (g->expired.n)
+		printf("      the fix has expired, since its environment changed:\n");
+	for (size_t i = 0; i < g->expired.n; i++)
+		printf("        %s\n", g->expired.v[i]);
 }
 
 static struct json *to_json(const struct glance *g)
 {
-	struct json *o = json_object();
+	struct json *o = json_object(), *expired = json_array();
 
 	json_set_i64(o, "campaign", g->row->id);
 	json_set_text(o, "name", g->row->name);
@@ -119,6 +125,9 @@ static struct json *to_json(const struct glance *g)
 	json_set_i64(o, "trials", g->cost.trials_all);
 	json_set_number(o, "node_s", g->cost.node_s);
 	json_set_bool(o, "driven", g->held);
+	for (size_t i = 0; i < g->expired.n; i++)
+		json_add_text(expired, g->expired.v[i]);
+	json_set(o, "expired", expired);
 	return o;
 }
 
@@ -132,12 +141,13 @@ static int print_all(struct workspace *w, const struct campaign_row *rows, size_
 		struct glance g;
 		int rc = load(w, &rows[i], &g, e);
 
+		if (rc == 0 && json)
+			json_add(list, to_json(&g));
+		else if (rc == 0)
+			print_text(w, &g);
+		strv_free(&g.expired);
 		if (rc < 0)
 			return rc;
-		if (json)
-			json_add(list, to_json(&g));
-		else
-			print_text(w, &g);
 	}
 	if (json) {
 		text = json_print(list, true);

@@ -14,6 +14,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/paths.h"
 #include "orchestrator/cmd/progress.h"
+#include "orchestrator/method/fingerprint.h"
 #include "orchestrator/report/report.h"
 #include "orchestrator/report/text.h"
 #include "probes/probe.h"
@@ -23,6 +24,7 @@ enum {
 			     half is livelier */
 	FAKE_SPEC_MAX = 1 << 20,
 	RECIPE_DIRS_MAX = 32,
+	EXIT_NEGATIVE = 1, /* measured, and the target is missed */
 };
 
 /* -- options ---------------------------------------------------------------------------------- */
@@ -194,6 +196,20 @@ char *drive_command(const char *verb, const struct workspace *w, int64_t id)
 	buf_printf(&b, " %s %lld -w ", verb, (long long)id);
 	text_sh(&b, w->root);
 	return buf_take(&b);
+}
+
+int drive_expired(struct workspace *w, const struct campaign_row *row, struct strv *changes,
+		  struct err *e)
+{
+	_cleanup_free_ char *now = fingerprint_json(row->scheduler);
+	struct fix_row fix = {0};
+	bool found = false;
+	int rc = query_fix_get(w->db, row->id, &fix, &found, e);
+
+	if (rc == 0 && found && fix.fingerprint)
+		rc = fingerprint_changes(fix.fingerprint, now, changes, e);
+	fix_row_done(&fix);
+	return rc;
 }
 
 static int exit_of_state(const struct campaign_row *row)
@@ -439,6 +455,8 @@ int drive_summary(const struct cmd *c, struct workspace *w, int64_t id,
 	if (drive_report(w, id, &r, &rep, &e) < 0)
 		return cmd_fail(c, &e);
 	status = exit_of_state(&rep->campaign);
+	if (rep->campaign.state == CAMPAIGN_DONE && rep->target == TARGET_MISSED)
+		status = EXIT_NEGATIVE;
 	if (!o->once || rep->campaign.state != CAMPAIGN_RUNNING) {
 		report_summary(rep, &text);
 		if (!o->json)

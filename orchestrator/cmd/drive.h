@@ -53,6 +53,11 @@ char *drive_command(const char *verb, const struct workspace *w, int64_t id);
 int drive_campaign(const struct cmd *c, struct workspace *w, int64_t id,
 		   const struct drive_options *o);
 
+/* What changed in the environment since the campaign's fix was made, one line a field: the fix has
+ * expired. Nothing without a fix. */
+int drive_expired(struct workspace *w, const struct campaign_row *row, struct strv *changes,
+		  struct err *e);
+
 /* The stored sources of a campaign, and its tuning log (free both: recipe_free, report_free). */
 int drive_sources(struct workspace *w, int64_t id, struct script_sources *out, struct err *e);
 struct report;

@@ -60,3 +60,30 @@ char *fingerprint_json(const char *scheduler)
 	json_set_text(o, "scheduler", scheduler);
 	return json_print(o, false);
 }
+
+/* A field's value as people read it; heap. */
+static char *value_text(const struct json *v)
+{
+	return json_type(v) == JSON_STRING ? xstrdup(json_text(v, "")) : json_print(v, false);
+}
+
+int fingerprint_changes(const char *then, const char *now, struct strv *out, struct err *e)
+{
+	_cleanup_(json_freep) struct json *a = NULL, *b = NULL;
+	bool local;
+	int rc;
+
+	if ((rc = json_parse("stored fingerprint", then, strlen(then), &a, e)) < 0 ||
+	    (rc = json_parse("fingerprint", now, strlen(now), &b, e)) < 0)
+		return rc;
+	local = str_eq(json_text(json_get(a, "scheduler"), ""), "local");
+	for (const struct json *m = json_first(a); m; m = json_next(m)) {
+		const struct json *other = json_get(b, json_key(m));
+		_cleanup_free_ char *was = value_text(m), *is = other ? value_text(other) : NULL;
+
+		if (!is || str_eq(was, is) || (str_eq(json_key(m), "host") && !local))
+			continue;
+		strv_addf(out, "%s: %s -> %s", json_key(m), was, is);
+	}
+	return 0;
+}
