@@ -345,6 +345,23 @@ static void judge_measurement(const struct reader *r, const struct window *w, en
 		fail_trial(t, fault);
 }
 
+/* Losses that are no number end the trial as failed: where a guard counts them and the workload
+ * does not, one that ended well had none. */
+static void count_nan(const struct reader *r, const struct window *w, struct trial_result *t)
+{
+	size_t n;
+
+	if (!window_values(w, "loss", &n))
+		return;
+	for (size_t i = 0; i < r->recipe->n_guards; i++) {
+		const struct guard *g = &r->recipe->guards[i];
+
+		if (str_eq(g->metric, "nan_iters") && t->state == TRIAL_OK &&
+		    isnan(trial_result_get(t, g->metric, g->stat)))
+			trial_result_metric(t, g->metric, g->stat, "", 0);
+	}
+}
+
 /* A figure of the whole trial: its value is its mean, too, so that listings of means show it. */
 static void whole_trial(struct trial_result *t, const char *metric, double value)
 {
@@ -383,6 +400,7 @@ static void read_metrics(const struct reader *r, const struct json *rec, struct 
 	read_devices(r, rec, t);
 	read_acknowledgement(r, out, w, t);
 	judge_measurement(r, w, s, detail.data ? detail.data : "", t);
+	count_nan(r, w, t);
 	quality_read(w, samples, t, q);
 	window_free(samples);
 	window_free(w);

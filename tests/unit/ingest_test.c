@@ -328,6 +328,33 @@ static void test_what_was_noticed(void **state)
 	attempt_free(a);
 }
 
+/* Devices are one for guards and rules, and each for those who look closer. */
+static void test_samples_of_devices_are_read(void **state)
+{
+	struct attempt *a = attempt_new(RECIPE);
+	const struct trial_result *t;
+
+	(void)state;
+	attempt_put(a, "gpu.csv",
+		    "timestamp, index, power.draw [W], clocks.current.sm [MHz], "
+		    "clocks_event_reasons.active\n"
+		    "2026/11/29 11:30:29.855, 0, 400.00 W, 1980 MHz, 0x0000000000000004\n"
+		    "2026/11/29 11:30:29.855, 1, 500.00 W, 1800 MHz, 0x0000000000000040\n"
+		    "2036/11/29 11:30:29.855, 1, 900.00 W, 100 MHz, 0x0000000000000080\n");
+	json_set_i64(a->rec[2], "window_start_us", 1);
+	json_set_i64(a->rec[2], "window_end_us", 1800000000000000);
+	attempt_write(a);
+	assert_complete(a);
+	t = &a->files.trials[2];
+	assert_true(trial_result_get(t, "gpu_power_w", "mean") == 450);
+	assert_true(trial_result_get(t, "sm_clock_mhz", "min") == 1800);
+	assert_true(a->files.quality[2].sm_clock_mhz == 1890);
+	assert_true(a->files.quality[2].reasons_known);
+	assert_int_equal(a->files.quality[2].clock_reasons, 0x44);
+	assert_false(a->files.quality[1].reasons_known);
+	attempt_free(a);
+}
+
 static void test_metrics_that_are_absent(void **state)
 {
 	struct attempt *a = attempt_new(RECIPE);
@@ -502,6 +529,7 @@ int main(void)
 		cmocka_unit_test(test_output_that_is_missing_or_not_what_was_recorded),
 		cmocka_unit_test(test_a_trial_that_failed_is_charged_to_its_arm),
 		cmocka_unit_test(test_what_was_noticed),
+		cmocka_unit_test(test_samples_of_devices_are_read),
 		cmocka_unit_test(test_metrics_that_are_absent),
 		cmocka_unit_test(test_a_loss_that_is_no_number),
 		cmocka_unit_test(test_an_objective_that_cannot_be_compared),

@@ -152,6 +152,78 @@ static void test_absent_is_not_zero(void **state)
 	window_free(w);
 }
 
+/* -- curves ---------------------------------------------------------------------------------- */
+
+static struct trial_result curve_of(double batch, int steps, const char *how)
+{
+	struct window *w = window_new(4, steps);
+	struct trial_result t = {0};
+
+	window_keep_curve(w, "loss");
+	for (int i = 0; i < 4 + steps + 2; i++) {
+		put(w, "loss", 100 + i, 1 + 1.0 / (i + 1)); /* the same step by step */
+		put(w, "step_time_ms", 100 + i, 50);
+		if (str_eq(how, "rate"))
+			put(w, "throughput_samples_per_s", 100 + i, 20 * batch);
+		else if (str_eq(how, "consumed"))
+			put(w, "consumed_samples", 100 + i, 7e6 + batch * i);
+		else
+			put(w, how, 100 + i, batch);
+	}
+	window_emit(w, &t);
+	window_emit_curves(w, &t);
+	window_free(w);
+	return t;
+}
+
+static double at(const struct trial_result *t, const char *label)
+{
+	for (size_t i = 0; i < t->n_metrics; i++)
+		if (str_eq(t->metrics[i].metric, "loss") && str_eq(t->metrics[i].stat, "at") &&
+		    str_eq(t->metrics[i].labels, label))
+			return t->metrics[i].value;
+	return NAN;
+}
+
+/* 32 steps in all, warm-up too: 32 samples a step end at 1024, 64 at 2048, and both pass 1024. */
+static void test_curves_of_different_batch_meet_at_equal_samples(void **state)
+{
+	static const char *const hows[] = {"rate", "consumed", "samples_per_step"};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct trial_result a = curve_of(32, 28, hows[i]), b = curve_of(64, 28, hows[i]);
+
+		assert_near(trial_result_get(&a, "samples_per_step", "mean"), 32, 1e-9);
+		assert_near(trial_result_get(&b, "samples_per_step", "mean"), 64, 1e-9);
+		/* the last tenth: steps 29 to 32 of a, 15 and 16 of b */
+		assert_near(at(&a, "samples=1024"),
+			    1 + (1 / 29.0 + 1 / 30.0 + 1 / 31.0 + 1 / 32.0) / 4, 1e-9);
+		assert_near(at(&b, "samples=1024"), 1 + (1 / 15.0 + 1 / 16.0) / 2, 1e-9);
+		assert_true(isnan(at(&a, "samples=2048")));
+		assert_false(isnan(at(&b, "samples=2048")));
+		trial_result_done(&a);
+		trial_result_done(&b);
+	}
+}
+
+static void test_without_a_batch_there_is_no_curve(void **state)
+{
+	struct window *w = window_new(0, 3);
+	struct trial_result t = {0};
+
+	(void)state;
+	window_keep_curve(w, "loss");
+	put(w, "loss", 1, 2);
+	window_emit_curves(w, &t);
+	assert_int_equal(t.n_metrics, 0);
+	put(w, "tokens_per_step", 1, 4096);
+	window_emit_curves(w, &t);
+	assert_near(at(&t, "tokens=4096"), 2, 0);
+	trial_result_done(&t);
+	window_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
@@ -162,6 +234,8 @@ int main(void)
 		cmocka_unit_test(test_nan_loss_is_remembered_with_its_step),
 		cmocka_unit_test(test_samples_are_cut_to_the_window),
 		cmocka_unit_test(test_absent_is_not_zero),
+		cmocka_unit_test(test_curves_of_different_batch_meet_at_equal_samples),
+		cmocka_unit_test(test_without_a_batch_there_is_no_curve),
 	};
 
 	return cmocka_run_group_tests(t, NULL, NULL);
