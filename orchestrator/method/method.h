@@ -97,7 +97,8 @@ const struct stage_ops *stage_ops_of(enum stage_kind k); /* NULL for a kind that
 /* -- facts.c -------------------------------------------------------------------------------- */
 
 int facts_load(struct campaign *c, struct err *e);
-/* Only what attempts change: blocks of the last stage, cost, budget. Other rows stay where they are. */
+/* Only what attempts change: blocks of the last stage, cost, budget. Other rows stay where they
+ * are. */
 int facts_load_blocks(struct campaign *c, struct err *e);
 void facts_done(struct facts *f);
 const struct stage_row *facts_stage(const struct facts *f, enum stage_kind k,

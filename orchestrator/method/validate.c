@@ -233,8 +233,8 @@ static int look(struct campaign *c, const struct stage_row *s, struct err *e)
 	if (c->facts.valid == 0 || has_verdict(c, s))
 		return 0;
 	rc = evaluate(c, s, &v, e);
-	stores = rc == 0 && (v.decided || (v.decision.look > 0 &&
-					   (int)v.decision.look > looks_stored(c, s)));
+	stores = rc == 0 &&
+		 (v.decided || (v.decision.look > 0 && (int)v.decision.look > looks_stored(c, s)));
 	if (stores) {
 		tell_look(c, s, &v);
 		rc = store_look(c, s, &v, e);

@@ -365,6 +365,59 @@ static void a_guard_at_its_margin_passes_rarely(void **state)
 	assert_near((double)violated / 10000, 0.05, 0.01);
 }
 
+/* The same over all looks of a stage: the repeated bound keeps 5 % where looking at the simple one
+ * again and again passes three times as many. */
+static void a_repeated_guard_keeps_its_error_over_looks(void **state)
+{
+	struct rng r = rng_at(32, 0, 0, 0);
+	const double p = decide_p_star(MODE_STANDARD, 0.05, 0);
+	size_t passed = 0, violated = 0, simple = 0;
+	const size_t *blocks;
+	size_t looks = decide_looks(MODE_STANDARD, &blocks);
+	double d[12];
+
+	(void)state;
+	for (size_t i = 0; i < 5000; i++) {
+		bool pass = false, out = false, once = false;
+
+		for (size_t j = 0; j < 12; j++)
+			d[j] = 0.02 + 0.01 * rng_normal(&r);
+		for (size_t k = 0; k < looks; k++) {
+			enum decide_guard g = decide_guard_at(d, blocks[k], 0.02, BETTER_DOWN, p)
+						      .state;
+
+			pass = pass || g == DECIDE_GUARD_PASSED;
+			out = out || g == DECIDE_GUARD_VIOLATED;
+			once = once || decide_guard(d, blocks[k], 0.02, BETTER_DOWN).state ==
+					       DECIDE_GUARD_PASSED;
+		}
+		passed += pass;
+		violated += out;
+		simple += once;
+	}
+	print_message("at the margin: passed %.3f, violated %.3f of stages; simple bounds %.3f\n",
+		      (double)passed / 5000, (double)violated / 5000, (double)simple / 5000);
+	assert_near((double)passed / 5000, 0.05, 0.015);
+	assert_near((double)violated / 5000, 0.05, 0.015);
+	assert_true(simple > 2 * passed);
+}
+
+static void limits_are_of_one_arm(void **state)
+{
+	const double v[] = {69, 70, 71, 70}, none[] = {70, 70};
+
+	(void)state;
+	assert_int_equal(decide_limit(v, 4, 75, true, 0.013).state, DECIDE_GUARD_PASSED);
+	assert_int_equal(decide_limit(v, 4, 60, true, 0.013).state, DECIDE_GUARD_VIOLATED);
+	assert_int_equal(decide_limit(v, 4, 70, true, 0.013).state, DECIDE_GUARD_UNSETTLED);
+	assert_int_equal(decide_limit(v, 4, 60, false, 0.013).state, DECIDE_GUARD_PASSED);
+	assert_int_equal(decide_limit(v, 4, 75, false, 0.013).state, DECIDE_GUARD_VIOLATED);
+	assert_int_equal(decide_limit(none, 2, 70, true, 0.013).state, DECIDE_GUARD_PASSED);
+	assert_int_equal(decide_limit(none, 2, 70, false, 0.013).state, DECIDE_GUARD_PASSED);
+	assert_near(decide_limit(v, 4, 75, true, 0.013).worsening, -5 / 75.0, 1e-12);
+	assert_near(decide_limit(v, 4, 0, true, 0.013).worsening, 70, 1e-12);
+}
+
 static void failures_are_compared(void **state)
 {
 	double p;
@@ -537,6 +590,8 @@ int main(void)
 		cmocka_unit_test(guards_pass_violate_or_wait),
 		cmocka_unit_test(guards_of_missing_or_infinite_values),
 		cmocka_unit_test(a_guard_at_its_margin_passes_rarely),
+		cmocka_unit_test(a_repeated_guard_keeps_its_error_over_looks),
+		cmocka_unit_test(limits_are_of_one_arm),
 		cmocka_unit_test(failures_are_compared),
 		cmocka_unit_test(verdicts_are_tried_in_their_order),
 		cmocka_unit_test(shares_are_spent_or_returned),
