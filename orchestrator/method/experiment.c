@@ -122,6 +122,9 @@ static int block_arms(struct campaign *c, const struct stage_row *s, size_t vali
 
 	if (rc < 0)
 		return rc;
+	/* Several blocks may be in flight, and a block may have no value at all. */
+	if (valid > p.blocks)
+		valid = p.blocks;
 	k = design_screen_round(c->row.mode, s->n_arms - 1, valid, p.y, chosen);
 	pairs_done(&p);
 	out[0] = 0;

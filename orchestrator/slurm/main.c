@@ -222,6 +222,8 @@ int main(int argc, char **argv)
 		rc = err_set(&e, ERR_IO, "cannot register an exit handler");
 	if (rc == 0)
 		rc = serve(&h, &e);
+	if (h.ready)
+		slurm_fini();
 	if (rc)
 		dprintf(STDERR_FILENO, "fettle-slurm: %s\n", e.text);
 	exit(rc ? 1 : 0); /* not return: the exit handler needs h */

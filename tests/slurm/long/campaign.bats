@@ -67,6 +67,7 @@ finish() {
 	finish
 }
 
+# Jobs that ended meanwhile may run on in its books until their nodes register: up to five minutes.
 @test "slurmctld is killed and comes back without its last seconds" {
 	start run "$RECIPE"
 	sleep 3
