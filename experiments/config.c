@@ -150,6 +150,8 @@ char *knob_present(const struct knob *k, const struct workload *w)
 	bool joined;
 	size_t n;
 
+	if (k->how == HOW_BUNDLE)
+		return NULL;
 	if (k->how == HOW_ENV) {
 		text = kvs_get(&w->env, k->target);
 		if (!text || !k->subkey)
@@ -195,8 +197,25 @@ static int refuse(const struct knob *k, const char *value, struct err *e, const 
 		       file, k->at.line, k->name, value, why);
 }
 
+/* The exec of a trial refuses what is too long; it would look like a failure of the arm. */
+static int check_bundle(const struct knob *k, const char *value, struct err *e)
+{
+	const struct bundle *b = knob_bundle(k, value);
+
+	if (!b)
+		return refuse(k, value, e, "the bundle has no such value");
+	for (size_t i = 0; i < b->env.n; i++)
+		if (b->env.v[i].value && strlen(b->env.v[i].key) + strlen(b->env.v[i].value) + 2 >
+						 ARG_BYTES_MAX)
+			return refuse(k, value, e,
+				      "Linux passes at most 128 KiB in one argument or variable");
+	return 0;
+}
+
 static int check_value(const struct knob *k, const char *value, struct err *e)
 {
+	if (k->how == HOW_BUNDLE)
+		return str_eq(value, k->default_value) ? 0 : check_bundle(k, value, e);
 	if (!k->target || !*k->target)
 		return refuse(k, value, e, "the knob names neither a variable nor an argument");
 	if (strlen(k->target) + strlen(value) + 2 > ARG_BYTES_MAX)
@@ -213,8 +232,18 @@ static int check_value(const struct knob *k, const char *value, struct err *e)
 		if (k->flag && !str_eq(value, "true") && !str_eq(value, "false"))
 			return refuse(k, value, e, "a flag takes \"true\" or \"false\"");
 		break;
+	case HOW_BUNDLE:
+		break;
 	}
 	return 0;
+}
+
+static void apply_bundle(const struct bundle *b, struct config *c)
+{
+	for (size_t i = 0; i < b->env.n; i++)
+		kvs_set(&c->env, b->env.v[i].key, b->env.v[i].value);
+	if (b->command.n)
+		strv_copy(&c->argv, &b->command);
 }
 
 static void apply(const struct knob *k, const char *value, struct config *c)
@@ -231,6 +260,9 @@ static void apply(const struct knob *k, const char *value, struct config *c)
 			set_flag(k, strcmp(value, "true") == 0, &c->argv);
 		else
 			set_argument(k, value, &c->argv);
+		break;
+	case HOW_BUNDLE:
+		apply_bundle(knob_bundle(k, value), c);
 		break;
 	}
 }
@@ -281,6 +313,30 @@ static void hash_config(struct config *c, const char *workload)
 	buf_free(&b);
 }
 
+/* Settings of bundles (or all but those): a bundle may bring another command, on which arguments of
+ * other knobs are laid. */
+static int apply_all(const struct recipe *r, const struct kvs *settings, bool bundles,
+		     struct config *c, struct err *e)
+{
+	for (size_t i = 0; i < settings->n; i++) {
+		const struct knob *k = recipe_knob(r, settings->v[i].key);
+		const char *value = settings->v[i].value;
+		int rc;
+
+		if (!k)
+			return unknown_knob(r, settings->v[i].key, e);
+		if (!value || (k->how == HOW_BUNDLE) != bundles)
+			continue;
+		if ((rc = check_value(k, value, e)) < 0)
+			return rc;
+		if (is_default(k, value, &r->workload))
+			continue;
+		apply(k, value, c);
+		kvs_set(&c->settings, k->name, value);
+	}
+	return 0;
+}
+
 int config_build(const struct recipe *r, const struct kvs *settings, struct config *out,
 		 struct err *e)
 {
@@ -293,18 +349,9 @@ int config_build(const struct recipe *r, const struct kvs *settings, struct conf
 	if (settings)
 		kvs_copy(&sorted, settings);
 	kvs_sort(&sorted); /* so that the order in which settings came leaves no trace */
-	for (size_t i = 0; i < sorted.n && rc == 0; i++) {
-		const struct knob *k = recipe_knob(r, sorted.v[i].key);
-		const char *value = sorted.v[i].value;
-
-		if (!k)
-			rc = unknown_knob(r, sorted.v[i].key, e);
-		else if (value && (rc = check_value(k, value, e)) == 0 &&
-			 !is_default(k, value, &r->workload)) {
-			apply(k, value, &c);
-			kvs_set(&c.settings, k->name, value);
-		}
-	}
+	if ((rc = apply_all(r, &sorted, true, &c, e)) == 0)
+		rc = apply_all(r, &sorted, false, &c, e);
+	kvs_sort(&c.settings);
 	kvs_free(&sorted);
 	if (rc < 0) {
 		config_done(&c);
@@ -346,4 +393,21 @@ char *config_text(const struct config *c)
 	if (c->settings.n == 0)
 		buf_str(&b, "default");
 	return buf_take(&b);
+}
+
+char *bundle_text(const struct bundle *b)
+{
+	struct buf out = {0};
+
+	for (size_t i = 0; i < b->env.n; i++) {
+		const char *value = b->env.v[i].value;
+
+		buf_printf(&out, "%s%s%s%s%s", out.len ? ", " : "", value ? "" : "without ",
+			   b->env.v[i].key, value ? "=" : "", value ? value : "");
+	}
+	if (b->command.n)
+		buf_printf(&out, "%scommand", out.len ? ", " : "");
+	for (size_t i = 0; i < b->command.n; i++)
+		buf_printf(&out, " %s", b->command.v[i]);
+	return buf_take(&out);
 }

@@ -41,7 +41,7 @@ static bool parse_word(const char *const *words, size_t n, const char *word, siz
 
 MODEL_WORDS(better, BETTER_NONE, "up", "down", "none")
 MODEL_WORDS(knob_class, CLASS_OPTIMISATION, "neutral", "numerics", "optimisation")
-MODEL_WORDS(knob_how, HOW_ARG, "env", "arg")
+MODEL_WORDS(knob_how, HOW_BUNDLE, "env", "arg", "bundle")
 MODEL_WORDS(proof_level, PROOF_EFFECTIVE, "none", "delivered", "acknowledged", "effective")
 MODEL_WORDS(run_mode, MODE_STRICT, "quick", "standard", "long", "strict")
 MODEL_WORDS(stage_kind, STAGE_CONVERGE, "aa", "verify", "screen", "confirm", "ablate", "final",
@@ -129,6 +129,11 @@ void knob_done(struct knob *k)
 	free(k->target);
 	free(k->subkey);
 	free(k->default_value);
+	for (size_t i = 0; k->bundles && i < k->values.n; i++) {
+		kvs_free(&k->bundles[i].env);
+		strv_free(&k->bundles[i].command);
+	}
+	free(k->bundles);
 	strv_free(&k->values);
 	proof_done(&k->proof);
 	strv_free(&k->implies);
@@ -140,6 +145,14 @@ void knob_done(struct knob *k)
 	free(k->notes);
 	free(k->at.file);
 	*k = (struct knob){0};
+}
+
+const struct bundle *knob_bundle(const struct knob *k, const char *value)
+{
+	for (size_t i = 0; k->bundles && i < k->values.n; i++)
+		if (str_eq(k->values.v[i], value))
+			return &k->bundles[i];
+	return NULL;
 }
 
 static void guard_done(struct guard *g)
@@ -188,6 +201,8 @@ void recipe_free(struct recipe *r)
 	for (size_t i = 0; i < r->n_guards; i++)
 		guard_done(&r->guards[i]);
 	free(r->guards);
+	free(r->second);
+	free(r->second_stat);
 	for (size_t i = 0; i < r->n_knobs; i++)
 		knob_done(&r->knobs[i]);
 	free(r->knobs);

@@ -22,7 +22,7 @@
 
 enum better { BETTER_UP, BETTER_DOWN, BETTER_NONE }; /* up, down, none */
 enum knob_class { CLASS_NEUTRAL, CLASS_NUMERICS, CLASS_OPTIMISATION };
-enum knob_how { HOW_ENV, HOW_ARG }; /* env, arg */
+enum knob_how { HOW_ENV, HOW_ARG, HOW_BUNDLE }; /* env, arg, bundle */
 enum proof_level { PROOF_NONE, PROOF_DELIVERED, PROOF_ACKNOWLEDGED, PROOF_EFFECTIVE };
 enum run_mode { MODE_QUICK, MODE_STANDARD, MODE_LONG, MODE_STRICT };
 enum stage_kind {
@@ -148,16 +148,25 @@ struct proof {
 				"down", "change" */
 };
 
+/* One value of a knob that is a declared bundle: settings that change together. What it gains is
+ * the bundle's and is credited to none of them. */
+struct bundle {
+	struct kvs env;      /* value NULL: the variable is taken out */
+	struct strv command; /* in place of the workload's; empty: that stays */
+};
+
 struct knob {
 	char *name, *summary;
 	enum knob_how how;
-	char *target; /* variable name, or argument ("--num-workers", or "--x=" for one token) */
+	char *target; /* variable name, or argument ("--num-workers", or "--x=" for one token);
+			 NULL: a bundle */
 	char *subkey; /* inside a list "k:v,k:v" of the variable (PYTORCH_CUDA_ALLOC_CONF); NULL if
 			 none */
 	bool flag;    /* argument without a value: "true" puts it in, "false" takes it out */
 	enum knob_class cls;
 	char *default_value; /* what the baseline has; NULL: not set at all */
 	struct strv values;  /* candidate values, text; the default is not among them */
+	struct bundle *bundles; /* HOW_BUNDLE: what each of the values stands for; else NULL */
 	struct proof proof;
 	struct strv
 		implies; /* effective keys that may change with it: "env.NAME" or "arg.--name" */
@@ -177,6 +186,10 @@ struct knob {
 /* What the workload's own command or environment already gives to the knob; heap, NULL: nothing. */
 struct workload;
 char *knob_present(const struct knob *k, const struct workload *w);
+/* What a value of a bundle stands for; NULL for another knob, or a value that it does not have. */
+const struct bundle *knob_bundle(const struct knob *k, const char *value);
+/* For people: "A=1, without B, command ./x y"; heap. */
+char *bundle_text(const struct bundle *b);
 void knob_done(struct knob *k); /* what it holds, not k itself; NULL is fine */
 
 struct guard {
@@ -186,12 +199,16 @@ struct guard {
 	double at_most, at_least; /* absolute limits of the candidate, in the metric's unit; NaN */
 	enum better better;       /* of the metric; none: neither way is allowed */
 	char *equal; /* compare arms at equal "step", "samples", "tokens"; NULL: by the batch */
+	bool constraint;          /* stands under `constraints` in the recipe */
 	struct place at;
 };
 /* Must a guard's metric be known over the whole run of a trial, and not only at its end? For losses
  * and for what asks for it, where a knob of the recipe may change the batch. */
 struct recipe;
 bool guard_needs_curve(const struct guard *g, const struct recipe *r);
+
+/* recipe.aa_blocks and recipe.final_blocks: the stage is left out (0: as many as the mode has). */
+enum { BLOCKS_NONE = -1 };
 
 enum metric_source {
 	SOURCE_PROBE,
@@ -258,6 +275,9 @@ struct recipe {
 	char *objective_stat; /* "mean" over the window by default */
 	enum better better;   /* of the objective */
 	double target;        /* NaN: none; in the objective's unit */
+	/* A second objective, for the report's table of trade-offs; no verdict rests on it. */
+	char *second, *second_stat; /* NULL: none */
+	enum better second_better;
 	struct guard *guards;
 	size_t n_guards;
 	struct knob *knobs;
@@ -267,7 +287,7 @@ struct recipe {
 	double alpha;      /* of the whole campaign, (0, 0.5], default 0.05 (strict 0.01) */
 	double min_effect; /* smallest useful relative gain, default 0.01 */
 	int rounds;        /* most passes from hypothesis to verdict = most confirm stages */
-	int aa_blocks, final_blocks; /* 0: by mode */
+	int aa_blocks, final_blocks; /* 0: by mode; BLOCKS_NONE: no such stage */
 	int soak_trials;             /* 0: none */
 	struct converge converge;
 	int repeats;       /* runs of an arm in a block, default 1 */

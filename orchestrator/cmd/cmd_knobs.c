@@ -149,6 +149,8 @@ static char *values_text(const struct knob *k)
 
 static char *how_text(const struct knob *k)
 {
+	if (k->how == HOW_BUNDLE)
+		return xstrdup("a bundle: several settings at once");
 	return xasprintf("%s %s%s%s%s", k->how == HOW_ENV ? "environment," : "argument,", k->target,
 			 k->subkey ? ", list element " : "", k->subkey ? k->subkey : "",
 			 k->flag ? " (a flag: true puts it in)" : "");

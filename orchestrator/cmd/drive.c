@@ -129,14 +129,16 @@ void drive_path_done(struct drive_path *p)
 	free(p->probes);
 }
 
-int drive_load(const char *file, const char *scheduler, struct recipe **r, struct script_sources *s,
-	       struct err *e)
+/* `text` NULL: the file is read. */
+static int load(const char *file, const char *text, const char *scheduler, struct recipe **r,
+		struct script_sources *s, struct err *e)
 {
 	struct drive_path path;
 	int rc;
 
 	drive_path_init(&path);
-	rc = script_load(file, &path.path, r, s, e);
+	rc = text ? script_load_text(file, text, &path.path, r, s, e)
+		  : script_load(file, &path.path, r, s, e);
 	drive_path_done(&path);
 	if (rc < 0)
 		return rc;
@@ -148,6 +150,18 @@ int drive_load(const char *file, const char *scheduler, struct recipe **r, struc
 		*r = NULL;
 	}
 	return rc;
+}
+
+int drive_load(const char *file, const char *scheduler, struct recipe **r, struct script_sources *s,
+	       struct err *e)
+{
+	return load(file, NULL, scheduler, r, s, e);
+}
+
+int drive_load_text(const char *name, const char *text, const char *scheduler, struct recipe **r,
+		    struct script_sources *s, struct err *e)
+{
+	return load(name, text, scheduler, r, s, e);
 }
 
 /* -- campaigns ----------------------------------------------------------------------------------

@@ -43,6 +43,10 @@ void drive_path_done(struct drive_path *p);
 int drive_load(const char *file, const char *scheduler, struct recipe **r, struct script_sources *s,
 	       struct err *e);
 
+/* The same with a text in place of a file; `name` stands for it in messages. */
+int drive_load_text(const char *name, const char *text, const char *scheduler, struct recipe **r,
+		    struct script_sources *s, struct err *e);
+
 /* A campaign by number, by name (newest of it), or NULL: the newest of all. */
 int drive_find(struct workspace *w, const char *which, int64_t *id, struct err *e);
 

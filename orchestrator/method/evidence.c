@@ -114,12 +114,33 @@ static bool argv_has(const char *argv_json, const struct knob *k, const char *va
 	return found == want;
 }
 
+/* Every variable of the bundle, set or taken out, in this rank. A command of its own was exec'ed as
+ * it stands; what it starts is its own affair. */
+static void bundle_delivered(struct evidence *v, const struct bundle *b,
+			     const struct shown *t, int rank)
+{
+	for (size_t i = 0; i < b->env.n && !v->reason; i++) {
+		_cleanup_free_ char *key = xasprintf("env.%s", b->env.v[i].key);
+		const char *have = value_of(v, t, rank, key), *want = b->env.v[i].value;
+
+		if (!str_eq(have, want))
+			v->reason = xasprintf("not delivered: %s should be %s in rank %d (trial "
+					      "%lld) and is %s",
+					      b->env.v[i].key, want ? want : "absent", rank,
+					      (long long)t->trial, have ? have : "not set");
+	}
+}
+
 static void delivered(struct evidence *v, const struct shown *t, int rank)
 {
 	const struct knob *k = v->knob;
 	_cleanup_free_ char *key = xasprintf("env.%s", k->target);
 	const char *have;
 
+	if (k->how == HOW_BUNDLE) {
+		bundle_delivered(v, knob_bundle(k, v->value), t, rank);
+		return;
+	}
 	if (k->how == HOW_ARG) {
 		if (!argv_has(value_of(v, t, rank, "argv"), k, v->value))
 			v->reason = xasprintf("not delivered: %s %s is not in the arguments of "
@@ -298,6 +319,11 @@ static void compare_argv(struct evidence *v, const struct shown *base, const str
  * shows says nothing about differences. */
 static void compare(struct evidence *v, const struct shown *t, const struct shown *other)
 {
+	const struct bundle *bundle = knob_bundle(v->knob, v->value);
+
+	/* Another command is another world: all that differs is the declared difference. */
+	if (bundle && bundle->command.n)
+		return;
 	for (size_t i = t->from; i < t->from + t->n && !v->reason; i++) {
 		const struct effective_row *row = &v->rows[i];
 
@@ -424,6 +450,8 @@ int evidence_check(struct evidence *v, size_t arm, char **reason, struct err *e)
 		return err_set(e, ERR_STATE, "arm %s: its hypothesis or knob is gone",
 			       v->arm->label);
 	v->value = h->value;
+	if (v->knob->how == HOW_BUNDLE && !knob_bundle(v->knob, v->value))
+		return err_set(e, ERR_STATE, "arm %s: its bundle is gone", v->arm->label);
 	if ((rc = query_config_get(v->c->ws->db, v->arm->config, &v->config, e)) < 0)
 		return rc;
 	check_trials(v);

@@ -74,8 +74,15 @@ static int load_signals(struct plan *p, struct err *e)
 {
 	const struct facts *f = &p->c->facts;
 	const struct stage_row *s = facts_last_accepted(f);
-	int64_t arm = s ? s->arms[1].id : facts_stage(f, STAGE_AA, 0)->arms[0].id;
-	int rc = query_arm_signals(p->c->ws->db, arm, &p->rows, &p->n_rows, e);
+	int64_t arm;
+	int rc;
+
+	if (!s && !(s = facts_stage(f, STAGE_AA, 0))) { /* a campaign without a baseline stage */
+		add_facts(p);
+		return 0;
+	}
+	arm = s->arms[s->kind == STAGE_AA ? 0 : 1].id;
+	rc = query_arm_signals(p->c->ws->db, arm, &p->rows, &p->n_rows, e);
 
 	if (rc == 0) {
 		name_signals(p);
@@ -249,7 +256,10 @@ static void tell(struct plan *p, const struct finding *f, size_t n)
 
 	for (size_t i = 0; i < p->n; i++)
 		proposed += p->hyps[i].state == HYP_PROPOSED;
-	if (n)
+	if (p->c->recipe->aa_blocks == BLOCKS_NONE)
+		campaign_tell(p->c, PROGRESS_STEP, 2,
+			      "hypothesis: as the recipe has it, no baseline was asked for");
+	else if (n)
 		campaign_tell(p->c, PROGRESS_STEP, 2, "hypothesis: %s: %s",
 			      bottleneck_name(f[0].bottleneck), f[0].evidence);
 	else

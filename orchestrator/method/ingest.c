@@ -369,6 +369,12 @@ static void whole_trial(struct trial_result *t, const char *metric, double value
 	trial_result_metric(t, metric, "mean", "", value);
 }
 
+/* Does anything beside the objective come from the output? */
+static bool reads_more(const struct recipe *r)
+{
+	return r->n_guards || r->second;
+}
+
 static void read_metrics(const struct reader *r, const struct json *rec, struct trial_result *t,
 			 struct quality_trial *q)
 {
@@ -390,7 +396,7 @@ static void read_metrics(const struct reader *r, const struct json *rec, struct 
 	whole_trial(t, "trial_wall_s", (double)t->wall_us / 1e6);
 	whole_trial(t, "trial_maxrss_mib", (double)t->maxrss_kib / 1024);
 	/* Without steps the output need not hold anything, if only the run as a whole counts. */
-	s = wl.whole_run && str_starts(r->recipe->objective, "trial_")
+	s = wl.whole_run && str_starts(r->recipe->objective, "trial_") && !reads_more(r->recipe)
 		    ? PROBE_OK
 		    : read_workload(r, rec, dir, w, &detail);
 	read_nccl_facts(r, out, w);

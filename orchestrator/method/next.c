@@ -32,9 +32,9 @@ static bool any_accepted(const struct facts *f)
 	return facts_last_accepted(f) != NULL;
 }
 
-static struct action wind_up(const struct facts *f)
+static struct action wind_up(const struct facts *f, const struct recipe *r)
 {
-	if (!any_accepted(f))
+	if (!any_accepted(f) || r->final_blocks == BLOCKS_NONE)
 		return (struct action){.kind = ACT_FINISH};
 	return (struct action){.kind = facts_changes(f) > 1 ? ACT_PLAN_ABLATE : ACT_PLAN_FINAL};
 }
@@ -72,7 +72,7 @@ static bool round_has_hypotheses(const struct facts *f, int round)
 }
 
 /* A round begins: hypotheses, then a screen if several compete, or straight to confirm. */
-static struct action begin_round(const struct facts *f, int round)
+static struct action begin_round(const struct facts *f, const struct recipe *r, int round)
 {
 	const struct hypothesis_row *first = NULL;
 	size_t n;
@@ -81,7 +81,7 @@ static struct action begin_round(const struct facts *f, int round)
 		return (struct action){.kind = ACT_HYPOTHESES, .round = round};
 	n = proposed(f, round, &first);
 	if (n == 0)
-		return wind_up(f);
+		return wind_up(f, r);
 	if (n == 1)
 		return (struct action){
 			.kind = ACT_PLAN_CONFIRM, .round = round, .hypothesis = first->id};
@@ -92,7 +92,7 @@ static struct action next_candidate(const struct facts *f, const struct recipe *
 				    const int64_t *ranking, size_t n)
 {
 	if (n == 0 || confirm_stages_used(f) >= r->rounds)
-		return wind_up(f);
+		return wind_up(f, r);
 	return (struct action){.kind = ACT_PLAN_CONFIRM, .round = round, .hypothesis = ranking[0]};
 }
 
@@ -101,15 +101,15 @@ static struct action after(const struct facts *f, const struct stage_row *last,
 {
 	switch (last->kind) {
 	case STAGE_AA:
-		return begin_round(f, 1);
+		return begin_round(f, r, 1);
 	case STAGE_SCREEN:
 		return next_candidate(f, r, last->round, ranking, n);
 	case STAGE_CONFIRM:
 		if (!accepted(facts_verdict(f, last->hypothesis)))
 			return next_candidate(f, r, last->round, ranking, n);
 		if (confirm_stages_used(f) >= r->rounds)
-			return wind_up(f);
-		return begin_round(f, last->round + 1);
+			return wind_up(f, r);
+		return begin_round(f, r, last->round + 1);
 	case STAGE_ABLATE:
 		return after_ablate(f, last);
 	case STAGE_FINAL:
@@ -149,6 +149,8 @@ struct action campaign_next(const struct facts *f, const struct recipe *r, const
 	const struct stage_row *last = f->n_stages ? &f->stages[f->n_stages - 1] : NULL;
 	struct action a = {.kind = ACT_PLAN_AA};
 
+	if (!last && r->aa_blocks == BLOCKS_NONE)
+		a = begin_round(f, r, 1);
 	if (last)
 		a = last->open ? (struct action){.kind = ACT_STAGE} : after(f, last, r, ranking, n);
 	return f->over_budget && costs(a.kind) ? (struct action){.kind = ACT_STOP} : a;

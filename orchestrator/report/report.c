@@ -221,6 +221,14 @@ static char *argument_value(const struct knob *k, const char *argv_json)
 	return k->flag ? xstrdup("false") : NULL;
 }
 
+static char *shown_of_bundle(const struct knob *k, const struct shown_row *row)
+{
+	for (size_t i = 0; str_starts(row->key, "env.") && i < k->values.n; i++)
+		if (kvs_has(&k->bundles[i].env, row->key + 4))
+			return xstrdup(row->value);
+	return NULL;
+}
+
 /* What the row says about the knob, heap; NULL: nothing. */
 static char *shown_of(const struct knob *k, const struct shown_row *row)
 {
@@ -231,6 +239,8 @@ static char *shown_of(const struct knob *k, const struct shown_row *row)
 									: NULL;
 	if (k->how == HOW_ENV && str_starts(row->key, "env."))
 		return str_eq(row->key + 4, k->target) ? xstrdup(row->value) : NULL;
+	if (k->how == HOW_BUNDLE)
+		return shown_of_bundle(k, row);
 	if (k->how == HOW_ARG && str_eq(row->key, "argv"))
 		return argument_value(k, row->value);
 	return NULL;
@@ -245,7 +255,9 @@ static int load_effective(struct loader *l, int64_t arm, struct err *e)
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; v[i].level == PROOF_DELIVERED && k < r->n_knobs; k++) {
-			_cleanup_free_ char *text = shown_of(&r->knobs[k], &v[i]);
+			_cleanup_free_ char *text = r->knobs[k].how == HOW_BUNDLE
+							    ? NULL
+							    : shown_of(&r->knobs[k], &v[i]);
 
 			if (text)
 				kvs_set(&l->r->effective, r->knobs[k].name, text);
@@ -295,6 +307,33 @@ static int load_proofs(struct loader *l, int64_t arm, struct report_hypothesis *
 
 /* -- baseline --------------------------------------------------------------------------------- */
 
+/* Without an A/A stage the baseline is arm 0 of the first test. */
+static int load_plain_baseline(struct loader *l, struct err *e)
+{
+	struct report *r = l->r;
+	const struct stage_row *s = stage_of(l, STAGE_CONFIRM);
+	struct value_row *v = NULL;
+	size_t n = 0, k = 0;
+	double sum = 0;
+	int rc;
+
+	if (!s)
+		return 0;
+	if ((rc = query_stage_values(l->db, s->id, r->recipe->objective, r->recipe->objective_stat,
+				     &v, &n, e)) < 0)
+		return rc;
+	for (size_t i = 0; i < n; i++)
+		if (v[i].arm == s->arms[0].id && v[i].state == TRIAL_OK && isfinite(v[i].value)) {
+			sum += v[i].value;
+			k++;
+		}
+	r->base_mean = k ? sum / (double)k : NAN;
+	value_rows_free(v, n);
+	if ((rc = load_effective(l, s->arms[0].id, e)) < 0)
+		return rc;
+	return query_arm_signals(l->db, s->arms[0].id, &r->signals, &r->n_signals, e);
+}
+
 static int load_baseline(struct loader *l, struct err *e)
 {
 	struct report *r = l->r;
@@ -308,7 +347,7 @@ static int load_baseline(struct loader *l, struct err *e)
 	r->base_mean = r->noise = r->aa_effect = r->aa_lo = r->aa_hi = r->final_mean = NAN;
 	r->smallest = NAN;
 	if (!s)
-		return 0;
+		return r->recipe->aa_blocks == BLOCKS_NONE ? load_plain_baseline(l, e) : 0;
 	if ((rc = query_stage_values(l->db, s->id, r->recipe->objective, r->recipe->objective_stat,
 				     &v, &n, e)) < 0)
 		return rc;

@@ -142,6 +142,8 @@ const char *report_target_name(enum report_target t); /* "none", "met", "missed"
 const char *report_unit_of(const char *metric);       /* "" when not in the catalogue */
 /* As hypothesis_state_name(), for people: "screened out". */
 const char *report_state_text(enum hypothesis_state s);
+/* What a hypothesis about a declared bundle changes, for people; heap, NULL: it is one knob's. */
+char *report_bundle(const struct report *r, const struct hypothesis_row *h);
 /* +1: such a change is for the better, -1: for the worse, 0: neither, or not known. */
 int report_judge(const char *metric, double change);
 /* Hypotheses whose last verdict has an estimate, largest effect first: out (room for n_hyps) gets

@@ -38,6 +38,15 @@ static void baseline(const struct report *r, struct lines *l)
 {
 	struct buf *b = &l->line;
 
+	if (r->recipe->aa_blocks == BLOCKS_NONE) {
+		buf_str(b, "Baseline: ");
+		if (isfinite(r->base_mean))
+			buf_printf(b, "%s %.4g %s; ", r->recipe->objective, r->base_mean,
+				   or_empty(r->unit));
+		buf_str(b, "no A/A stage was asked for, so the noise is that of the test.");
+		end_line(l);
+		return;
+	}
 	if (!isfinite(r->base_mean)) {
 		buf_str(b, "Baseline: nothing was measured.");
 		end_line(l);
@@ -66,7 +75,7 @@ static void bottleneck(const struct report *r, struct lines *l)
 			   r->findings[i].bottleneck, or_empty(r->findings[i].evidence));
 		end_line(l);
 	}
-	if (r->n_findings == 0 && r->n_hyps) {
+	if (r->n_findings == 0 && r->n_hyps && r->recipe->aa_blocks != BLOCKS_NONE) {
 		buf_str(&l->line, "Bottleneck: no rule names one from the signals at hand.");
 		end_line(l);
 	}
@@ -91,13 +100,23 @@ static void verdict(const struct report_hypothesis *h, struct buf *b)
 			   "delivery was shown)");
 }
 
+static void bundle(const struct report *r, const struct report_hypothesis *h, struct buf *b)
+{
+	_cleanup_free_ char *text = report_bundle(r, &h->row);
+
+	if (text)
+		buf_printf(b, " (a bundle, credited as a whole: %s)", text);
+}
+
 static void hypotheses(const struct report *r, struct lines *l)
 {
 	for (size_t i = 0; i < r->n_hyps; i++) {
 		const struct report_hypothesis *h = &r->hyps[i];
 
-		buf_printf(&l->line, "  %s %s -> %s: ", h->row.knob,
+		buf_printf(&l->line, "  %s %s -> %s", h->row.knob,
 			   h->row.from_value ? h->row.from_value : "(not set)", h->row.value);
+		bundle(r, h, &l->line);
+		buf_str(&l->line, ": ");
 		if (h->has_verdict)
 			verdict(h, &l->line);
 		else
@@ -112,6 +131,12 @@ static void fix(const struct report *r, struct lines *l)
 	struct buf *b = &l->line;
 	_cleanup_free_ char *text = NULL;
 
+	if (r->recipe->final_blocks == BLOCKS_NONE) {
+		buf_str(b, "Fix: no final stage was asked for; an estimate that ended a test early "
+			   "is somewhat too large.");
+		end_line(l);
+		return;
+	}
 	if (!r->has_fix) {
 		if (r->campaign.state != CAMPAIGN_DONE)
 			return;

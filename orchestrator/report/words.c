@@ -54,6 +54,14 @@ const char *report_state_text(enum hypothesis_state s)
 	return "";
 }
 
+char *report_bundle(const struct report *r, const struct hypothesis_row *h)
+{
+	const struct knob *k = recipe_knob(r->recipe, h->knob);
+	const struct bundle *b = k ? knob_bundle(k, h->value) : NULL;
+
+	return b ? bundle_text(b) : NULL;
+}
+
 const char *report_unit_of(const char *metric)
 {
 	const struct metric_def *def = metric_def_find(metric);

@@ -140,7 +140,8 @@ static int check_bounds(const struct reader *r, const struct guard *g, const cha
 			struct err *e)
 {
 	if (isnan(g->margin) && isnan(g->at_most) && isnan(g->at_least))
-		return reader_fault(r, at, e, "a guard needs a margin, at_most or at_least");
+		return reader_fault(r, at, e, g->constraint ? "a constraint needs at_most or at_least"
+						: "a guard needs a margin, at_most or at_least");
 	if (g->at_least > g->at_most)
 		return reader_fault(r, at, e, "at_least %g is above at_most %g: nothing passes",
 				    g->at_least, g->at_most);
@@ -152,22 +153,61 @@ static int check_bounds(const struct reader *r, const struct guard *g, const cha
 	return 0;
 }
 
+/* A limit that no value of the target keeps would reject whatever reaches it. */
+static int check_against_target(const struct reader *r, const struct recipe *recipe,
+				const struct guard *x, const char *at, struct err *e)
+{
+	const struct metric_def *d = metric_def_find(x->metric);
+
+	if (d && (x->at_least > d->max || x->at_most < d->min))
+		return reader_fault(r, at, e,
+				    "no possible value keeps it: %s lies from %g to %g (%s)",
+				    d->name, d->min, d->max, d->unit);
+	if (!str_eq(x->metric, recipe->objective) || !str_eq(x->stat, recipe->objective_stat) ||
+	    isnan(recipe->target))
+		return 0;
+	if ((recipe->better == BETTER_UP && x->at_most < recipe->target) ||
+	    (recipe->better == BETTER_DOWN && x->at_least > recipe->target))
+		return reader_fault(r, at, e,
+				    "contradicts the target: what reaches %g breaks this limit",
+				    recipe->target);
+	return 0;
+}
+
 static int check_guards(const struct reader *r, const struct recipe *recipe, struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < recipe->n_guards && !rc; i++) {
 		const struct guard *g = &recipe->guards[i];
-		_cleanup_free_ char *at = fieldpath_child("guards", g->metric);
+		_cleanup_free_ char *at = fieldpath_child(g->constraint ? "constraints" : "guards",
+							  g->metric);
 
 		rc = check_source(r, recipe, g->metric, at, e);
 		if (!rc)
 			rc = check_bounds(r, g, at, e);
+		if (!rc)
+			rc = check_against_target(r, recipe, g, at, e);
 		if (!rc && isnan(g->at_most) && isnan(g->at_least) &&
 		    str_eq(g->metric, recipe->objective) && str_eq(g->stat, recipe->objective_stat))
 			rc = reader_fault(r, at, e,
 					  "this is the objective itself: it is judged already");
 	}
+	return rc;
+}
+
+static int check_second(const struct reader *r, const struct recipe *recipe, struct err *e)
+{
+	int rc = check_source(r, recipe, recipe->second, "second_objective", e);
+
+	if (!rc && recipe->second_better == BETTER_NONE)
+		rc = reader_fault(r, "second_objective", e,
+				  "which way is better for \"%s\"? { metric = \"%s\", better = "
+				  "\"up\" } or \"down\"",
+				  recipe->second, recipe->second);
+	if (!rc && str_eq(recipe->second, recipe->objective) &&
+	    str_eq(recipe->second_stat, recipe->objective_stat))
+		rc = reader_fault(r, "second_objective", e, "this is the objective itself");
 	return rc;
 }
 
@@ -252,31 +292,76 @@ static int check_resources(const struct reader *r, const struct resources *s, st
 /* --- knobs among each other ----------------------------------------------------------------------
  */
 
+/* Do they set one thing? */
+static bool same_target(const struct knob *a, const struct knob *b)
+{
+	const struct knob *bundle = a->how == HOW_BUNDLE ? a : b, *other = bundle == a ? b : a;
+
+	if (bundle->how != HOW_BUNDLE)
+		return a->how == b->how && str_eq(a->target, b->target) &&
+		       (!a->subkey || !b->subkey || str_eq(a->subkey, b->subkey));
+	for (size_t i = 0; i < bundle->values.n; i++)
+		if (other->how == HOW_ENV && kvs_has(&bundle->bundles[i].env, other->target))
+			return true;
+	return false;
+}
+
+static bool sets(const struct knob *k, const char *name)
+{
+	if (k->how == HOW_ENV)
+		return str_eq(k->target, name);
+	for (size_t i = 0; k->how == HOW_BUNDLE && i < k->values.n; i++)
+		if (kvs_has(&k->bundles[i].env, name))
+			return true;
+	return false;
+}
+
 static int check_targets(const struct recipe *recipe, struct err *e)
 {
 	for (size_t i = 0; i < recipe->n_knobs; i++) {
 		const struct knob *a = &recipe->knobs[i];
 
 		for (size_t s = 0; s < recipe->workload.secrets.n; s++)
-			if (a->how == HOW_ENV && str_eq(a->target, recipe->workload.secrets.v[s]))
+			if (sets(a, recipe->workload.secrets.v[s]))
 				return err_set(e, ERR_RECIPE,
 					       "%s:%d: knob %s would set %s, which is a secret",
-					       a->at.file, a->at.line, a->name, a->target);
+					       a->at.file, a->at.line, a->name,
+					       recipe->workload.secrets.v[s]);
 		for (size_t j = 0; j < i; j++) {
 			const struct knob *b = &recipe->knobs[j];
 
-			if (a->how == b->how && str_eq(a->target, b->target) &&
-			    (!a->subkey || !b->subkey || str_eq(a->subkey, b->subkey)))
+			if (same_target(a, b))
 				return err_set(
 					e, ERR_RECIPE,
 					"%s:%d: knobs %s and %s both set %s: one setting, one knob",
-					a->at.file, a->at.line, b->name, a->name, a->target);
+					a->at.file, a->at.line, b->name, a->name,
+					a->target   ? a->target
+					: b->target ? b->target
+						    : "the same variables");
 		}
 	}
 	return 0;
 }
 
 /* --- all ---------------------------------------------------------------------------------- */
+
+/* 0 in a recipe: no such stage. Nothing said: by mode, which is 0 in a plan. */
+static int settled_blocks(int said)
+{
+	return said == BLOCKS_UNSAID ? 0 : said == 0 ? BLOCKS_NONE : said;
+}
+
+/* One pair of values has no spread. */
+static int check_blocks(const struct reader *r, const struct recipe *recipe, struct err *e)
+{
+	static const char text[] = "1 block tells nothing about noise: 2 or more, or 0 for none";
+
+	if (recipe->aa_blocks == 1)
+		return reader_fault(r, "blocks.aa", e, "%s", text);
+	if (recipe->final_blocks == 1)
+		return reader_fault(r, "blocks.final", e, "%s", text);
+	return 0;
+}
 
 static void settle_defaults(struct recipe *r)
 {
@@ -293,6 +378,8 @@ static void settle_defaults(struct recipe *r)
 		r->alpha = r->mode == MODE_STRICT ? 0.01 : 0.05;
 	if (!r->rounds)
 		r->rounds = by_mode[r->mode].rounds;
+	r->aa_blocks = settled_blocks(r->aa_blocks);
+	r->final_blocks = settled_blocks(r->final_blocks);
 	if (r->soak_trials < 0)
 		r->soak_trials = by_mode[r->mode].soak;
 	if (!r->converge.metric)
@@ -318,11 +405,15 @@ int check_plan(const struct reader *r, struct recipe *recipe, struct err *e)
 	settle_defaults(recipe);
 	rc = check_workload(r, &recipe->workload, e);
 	if (!rc)
+		rc = check_blocks(r, recipe, e);
+	if (!rc)
 		rc = check_resources(r, &recipe->resources, e);
 	if (!rc)
 		rc = check_objective(r, recipe, e);
 	if (!rc)
 		rc = check_guards(r, recipe, e);
+	if (!rc && recipe->second)
+		rc = check_second(r, recipe, e);
 	return rc ? rc : check_targets(recipe, e);
 }
 
@@ -356,22 +447,20 @@ static bool runnable(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
-int script_check_command(const struct recipe *r, const char *env_path, struct err *e)
+/* One program, of the workload or of a bundle. */
+static int check_program(const struct recipe *r, const struct place *at, const char *program,
+			 const char *path, struct err *e)
 {
-	const struct workload *w = &r->workload;
-	const char *program = w->command.v[0], *path = kvs_get(&w->env, "PATH");
 	_cleanup_free_ char *found = NULL;
 
-	if (!path)
-		path = env_path ? env_path : getenv("PATH");
 	if (strchr(program, '/')) {
-		found = fs_join(w->workdir, program);
+		found = fs_join(r->workload.workdir, program);
 		if (runnable(found))
 			return 0;
 		return err_set(e, ERR_RECIPE,
 			       "%s:%d: workload.command: command not found: %s does not exist or "
 			       "is not executable",
-			       w->at.file, w->at.line, found);
+			       at->file, at->line, found);
 	}
 	found = proc_which(program, path);
 	if (found)
@@ -379,7 +468,24 @@ int script_check_command(const struct recipe *r, const char *env_path, struct er
 	return err_set(e, ERR_RECIPE,
 		       "%s:%d: workload.command: command not found: \"%s\" is in no directory of "
 		       "PATH (%s)",
-		       w->at.file, w->at.line, program, path ? path : "which is not set");
+		       at->file, at->line, program, path ? path : "which is not set");
+}
+
+int script_check_command(const struct recipe *r, const char *env_path, struct err *e)
+{
+	const struct workload *w = &r->workload;
+	const char *path = kvs_get(&w->env, "PATH");
+	int rc;
+
+	if (!path)
+		path = env_path ? env_path : getenv("PATH");
+	rc = check_program(r, &w->at, w->command.v[0], path, e);
+	for (size_t i = 0; i < r->n_knobs; i++)
+		for (size_t j = 0; rc == 0 && r->knobs[i].bundles && j < r->knobs[i].values.n; j++)
+			if (r->knobs[i].bundles[j].command.n)
+				rc = check_program(r, &r->knobs[i].at,
+						   r->knobs[i].bundles[j].command.v[0], path, e);
+	return rc;
 }
 
 static void warn_needs(const struct recipe *r, const struct knob *k, struct strv *out)

@@ -2,6 +2,7 @@
 /* The plan as text: every member of struct recipe, one a line, in a fixed order. */
 #include <math.h>
 
+#include "orchestrator/base/mem.h"
 #include "orchestrator/script/reader.h"
 #include "orchestrator/script/script.h"
 
@@ -91,6 +92,16 @@ static void dump_resources(const struct resources *r, struct buf *out)
 	put_text(&d, "launcher", r->launcher);
 }
 
+static void dump_bundles(const struct knob *k, const struct dump *d)
+{
+	for (size_t i = 0; k->bundles && i < k->values.n; i++) {
+		_cleanup_free_ char *name = xasprintf("bundle[%zu]", i + 1);
+		_cleanup_free_ char *text = bundle_text(&k->bundles[i]);
+
+		put_text(d, name, text);
+	}
+}
+
 static void dump_knob(const struct knob *k, struct dump d)
 {
 	put_text(&d, "name", k->name);
@@ -102,6 +113,7 @@ static void dump_knob(const struct knob *k, struct dump d)
 	put_text(&d, "class", knob_class_name(k->cls));
 	put_text(&d, "default", k->default_value);
 	put_texts(&d, "values", &k->values);
+	dump_bundles(k, &d);
 	put_text(&d, "proof.level", proof_level_name(k->proof.level));
 	put_text(&d, "proof.log", k->proof.log_pattern);
 	put_text(&d, "proof.fact", k->proof.fact);
@@ -169,6 +181,10 @@ void script_plan_dump(const struct recipe *r, struct buf *out)
 	put_text(&d, "objective.stat", r->objective_stat);
 	put_text(&d, "objective.better", better_name(r->better));
 	put_number(&d, "target", r->target);
+	put_text(&d, "second_objective.metric", r->second);
+	put_text(&d, "second_objective.stat", r->second_stat);
+	if (r->second)
+		put_text(&d, "second_objective.better", better_name(r->second_better));
 	dump_lists(r, out);
 	put_number(&d, "budget.wall_s", r->budget.wall_s);
 	put_number(&d, "budget.node_hours", r->budget.node_hours);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+#include "orchestrator/script/bundle.h"
 #include "orchestrator/script/fieldpath.h"
 #include "orchestrator/script/pattern.h"
 #include "orchestrator/script/schema.h"
@@ -205,6 +206,12 @@ static int read_default(const struct reader *r, const struct json *v, const char
 	return 0;
 }
 
+static int read_bundle(const struct reader *r, const struct json *v, const char *path, void *out,
+		       struct err *e)
+{
+	return bundle_read(r, v, path, &((struct knob_draft *)out)->k, e);
+}
+
 static const struct field knob_fields[] = {
 	{.name = "name",
 	 .type = FIELD_TEXT,
@@ -236,6 +243,13 @@ static const struct field knob_fields[] = {
 	 .offset = AT(k.flag),
 	 .dflt = "false",
 	 .doc = "an argument without a value: `true` puts it in, `false` takes it out"},
+	{.name = "bundle",
+	 .type = FIELD_CUSTOM,
+	 .read = read_bundle,
+	 .kind = "table by name: [bundle](#bundle)",
+	 .doc = "sets of settings that change together; its names are the values, and what it gains "
+		"is credited to none of its settings",
+	 .example = "{ tuned = { env = { A = 1, B = 2 } } }"},
 	{.name = "class",
 	 .type = FIELD_WORD,
 	 .words = class_words,
@@ -472,11 +486,22 @@ static int take_target(const struct reader *r, struct knob_draft *d, const char 
 	_cleanup_free_ char *sub = fieldpath_child(path, "subkey"),
 			    *flag = fieldpath_child(path, "flag");
 
-	if (!d->env == !d->arg)
+	if (!!d->env + !!d->arg + !!d->k.bundles != 1)
 		return reader_fault(
 			r, path, e,
 			"knob %s: expected either env or arg, to say how it is passed%s", d->k.name,
-			d->env ? "; it has both" : "");
+			d->env && d->arg ? "; it has both"
+			: d->k.bundles   ? "; a bundle has neither"
+					 : "");
+	if (d->k.bundles) {
+		if (d->values)
+			return reader_fault(r, path, e,
+					    "knob %s: the values of a bundle are the names of its "
+					    "sets: leave values out",
+					    d->k.name);
+		d->k.how = HOW_BUNDLE;
+		return 0;
+	}
 	if (d->env && (!env_name(d->env) || str_starts(d->env, "FETTLE_")))
 		return reader_fault(r, env, e,
 				    "\"%.60s\" cannot be the name of an environment variable here",

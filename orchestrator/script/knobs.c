@@ -117,7 +117,7 @@ static int add_knob(struct reading *rd, const struct json *over, const char *pat
 	/* The entry's own path, as its file has it: site defaults stand below "defaults". */
 	prefix = *top->prefix ? xasprintf("%s.%s", top->prefix, path) : xstrdup(path);
 	layers[0].prefix = prefix;
-	if (!entry && !json_get(over, "env") && !json_get(over, "arg"))
+	if (!entry && !json_get(over, "env") && !json_get(over, "arg") && !json_get(over, "bundle"))
 		return unknown_knob(rd, name, path, e);
 	if (entry && json_get(over, "class"))
 		return reader_fault(&r, cls, e,
@@ -139,7 +139,7 @@ static int add_knob(struct reading *rd, const struct json *over, const char *pat
 		rc = settle_default(&r, &k, &rd->out->workload, json_get(over, "default"), path, e);
 	}
 	if (!rc)
-		rc = settle_values(&r, &k, json_get(over, "values"), path, e);
+		rc = settle_values(&r, &k, json_get(over, "values") || k.bundles, path, e);
 	json_free(under);
 	json_free(merged);
 	if (!rc && recipe_knob(rd->out, k.name))

@@ -355,22 +355,47 @@ static int add_prelude(struct loading *l, const struct script_path *path, struct
 	return rc;
 }
 
+static int load(struct loading *l, struct recipe **out, struct script_sources *out_sources,
+		struct err *e)
+{
+	struct script_sources used = {0};
+	int rc = 0;
+
+	if (l->path->site)
+		rc = add_file(l, SITE, l->path->site, e);
+	if (!rc)
+		rc = add_prelude(l, l->path, e);
+	if (!rc)
+		rc = make_plan(l, out, &used, e);
+	if (!rc)
+		*out_sources = used;
+	return rc;
+}
+
 int script_load(const char *file, const struct script_path *path, struct recipe **out,
 		struct script_sources *out_sources, struct err *e)
 {
 	struct loading l = {.path = path};
-	struct script_sources used = {0};
 	int rc = add_file(&l, CAMPAIGN, file, e);
 
-	if (!rc && path->site)
-		rc = add_file(&l, SITE, path->site, e);
 	if (!rc)
-		rc = add_prelude(&l, path, e);
-	if (!rc)
-		rc = make_plan(&l, out, &used, e);
+		rc = load(&l, out, out_sources, e);
 	loading_done(&l);
-	if (!rc)
-		*out_sources = used;
+	return rc;
+}
+
+int script_load_text(const char *name, const char *text, const struct script_path *path,
+		     struct recipe **out, struct script_sources *out_sources, struct err *e)
+{
+	struct loading l = {.path = path};
+	struct script_source s = {
+		.name = xstrdup(CAMPAIGN), .path = xstrdup(name), .text = xstrdup(text)};
+	int rc;
+
+	fs_hash(text, strlen(text), s.hash);
+	sources_add(&l.all, &s);
+	rc = load(&l, out, out_sources, e);
+	loading_done(&l);
 	return rc;
 }
 

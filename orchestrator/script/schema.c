@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+#include "orchestrator/script/bundle.h"
 #include "orchestrator/script/fieldpath.h"
 #include "orchestrator/script/pattern.h"
 
@@ -62,10 +63,15 @@ static const struct field objective_fields[] = {
 };
 static const struct schema schema_objective = {"objective", objective_fields};
 
-static int read_objective(const struct reader *r, const struct json *v, const char *path, void *out,
-			  struct err *e)
+/* What both objectives are made of. */
+struct objective_out {
+	char **metric, **stat;
+	enum better *better;
+};
+
+static int read_goal(const struct reader *r, const struct json *v, const char *path,
+		     const struct objective_out *out, struct err *e)
 {
-	struct recipe *recipe = out;
 	struct objective_draft d = {.better = -1};
 	int rc;
 
@@ -78,14 +84,32 @@ static int read_objective(const struct reader *r, const struct json *v, const ch
 		free(d.stat);
 		return rc;
 	}
-	recipe->objective = d.metric;
-	recipe->objective_stat = d.stat ? d.stat : xstrdup(schema_default_stat(d.metric));
-	recipe->better = BETTER_NONE;
+	*out->metric = d.metric;
+	*out->stat = d.stat ? d.stat : xstrdup(schema_default_stat(d.metric));
+	*out->better = BETTER_NONE;
 	if (d.better >= 0)
-		recipe->better = d.better ? BETTER_DOWN : BETTER_UP;
+		*out->better = d.better ? BETTER_DOWN : BETTER_UP;
 	else if (metric_def_find(d.metric))
-		recipe->better = metric_def_find(d.metric)->better;
+		*out->better = metric_def_find(d.metric)->better;
 	return 0;
+}
+
+static int read_objective(const struct reader *r, const struct json *v, const char *path, void *out,
+			  struct err *e)
+{
+	struct recipe *x = out;
+	const struct objective_out o = {&x->objective, &x->objective_stat, &x->better};
+
+	return read_goal(r, v, path, &o, e);
+}
+
+static int read_second(const struct reader *r, const struct json *v, const char *path, void *out,
+		       struct err *e)
+{
+	struct recipe *x = out;
+	const struct objective_out o = {&x->second, &x->second_stat, &x->second_better};
+
+	return read_goal(r, v, path, &o, e);
 }
 
 const char *schema_default_stat(const char *metric)
@@ -172,29 +196,91 @@ static int read_guard(const struct reader *r, const struct json *v, const char *
 	return 0;
 }
 
+/* How the entries of one of the two tables are read. */
+struct guard_kind {
+	int (*read)(const struct reader *r, const struct json *v, const char *path,
+		    struct guard *g, struct err *e);
+	bool constraint;
+};
+static const struct guard_kind guard_kind = {read_guard, false};
+
+/* Guards and constraints go to one list: the one table may be read before or after the other. */
+static int read_entries(const struct reader *r, const struct json *v, const char *path,
+			const struct guard_kind *kind, struct recipe *recipe, struct err *e)
+{
+	int rc = 0;
+
+	recipe->guards = xrealloc(recipe->guards, recipe->n_guards + json_len(v),
+				  sizeof(*recipe->guards));
+	for (const struct json *m = json_first(v); m && !rc; m = json_next(m)) {
+		struct guard *g = &recipe->guards[recipe->n_guards++];
+		_cleanup_free_ char *at = fieldpath_child(path, json_key(m));
+
+		*g = guard_default(json_key(m));
+		g->constraint = kind->constraint;
+		g->at = reader_place(r, at);
+		rc = kind->read(r, m, at, g, e);
+		if (!g->stat)
+			g->stat = xstrdup(schema_default_stat(g->metric));
+	}
+	return rc;
+}
+
 static int read_guards(const struct reader *r, const struct json *v, const char *path, void *out,
 		       struct err *e)
 {
 	struct recipe *recipe = out;
-	int rc = 0;
 
 	if (json_type(v) == JSON_ARRAY && !json_len(v))
 		return 0;
 	if (json_type(v) != JSON_OBJECT)
 		return reader_expected(r, v, path,
 				       "a table of guards by metric, e.g. { loss = 0.01 }", e);
-	recipe->guards = xcalloc(json_len(v), sizeof(*recipe->guards));
-	for (const struct json *m = json_first(v); m && !rc; m = json_next(m)) {
-		struct guard *g = &recipe->guards[recipe->n_guards++];
-		_cleanup_free_ char *at = fieldpath_child(path, json_key(m));
+	return read_entries(r, v, path, &guard_kind, recipe, e);
+}
 
-		*g = guard_default(json_key(m));
-		g->at = reader_place(r, at);
-		rc = read_guard(r, m, at, g, e);
-		if (!g->stat)
-			g->stat = xstrdup(schema_default_stat(g->metric));
-	}
-	return rc;
+/* --- constraints --------------------------------------------------------------------------- */
+
+static const struct field constraint_fields[] = {
+	{.name = "at_least",
+	 .type = FIELD_NUMBER,
+	 .offset = IN(guard, at_least),
+	 .unit = "the metric's",
+	 .doc = "it must not be below this",
+	 .example = "40"},
+	{.name = "at_most",
+	 .type = FIELD_NUMBER,
+	 .offset = IN(guard, at_most),
+	 .unit = "the metric's",
+	 .doc = "it must not be above this",
+	 .example = "70"},
+	{.name = "stat",
+	 .type = FIELD_CHOICE,
+	 .words = stat_words,
+	 .offset = IN(guard, stat),
+	 .dflt = "by metric",
+	 .doc = "which statistic of the measured window counts"},
+	END,
+};
+static const struct schema schema_constraint = {"constraint", constraint_fields};
+
+static int read_constraint(const struct reader *r, const struct json *v, const char *path,
+			   struct guard *g, struct err *e)
+{
+	return reader_table(r, &schema_constraint, v, path, g, e);
+}
+static const struct guard_kind constraint_kind = {read_constraint, true};
+
+static int read_constraints(const struct reader *r, const struct json *v, const char *path,
+			    void *out, struct err *e)
+{
+	if (json_type(v) == JSON_ARRAY && !json_len(v))
+		return 0;
+	if (json_type(v) != JSON_OBJECT)
+		return reader_expected(
+			r, v, path,
+			"a table of limits by metric, e.g. { mfu_pct = { at_least = 40 } }", e);
+	return read_entries(r, v, path, &constraint_kind, out, e);
 }
 
 /* --- workload ----------------------------------------------------------------------------- */
@@ -234,7 +320,7 @@ static int env_entry(const struct reader *r, const struct json *m, const char *a
 	return 0;
 }
 
-static int read_env(const struct reader *r, const struct json *v, const char *path, void *out,
+int schema_read_env(const struct reader *r, const struct json *v, const char *path, void *out,
 		    struct err *e)
 {
 	struct kvs *env = out;
@@ -411,7 +497,7 @@ static const struct field workload_fields[] = {
 	 .doc = "where it runs; relative to the campaign file"},
 	{.name = "env",
 	 .type = FIELD_CUSTOM,
-	 .read = read_env,
+	 .read = schema_read_env,
 	 .kind = "table of texts by name",
 	 .offset = IN(workload, env),
 	 .dflt = "none",
@@ -533,18 +619,19 @@ static const struct schema schema_budget = {"budget", budget_fields};
 static const struct field blocks_fields[] = {
 	{.name = "aa",
 	 .type = FIELD_INT,
-	 .min = 2,
+	 .min = 0,
 	 .max = 1000,
 	 .offset = AT(aa_blocks),
 	 .dflt = "quick 4, standard 6, long 8, strict 8",
-	 .doc = "blocks of the baseline against itself"},
+	 .doc = "blocks of the baseline against itself, 2 or more; 0: none, so no noise is known "
+		"beforehand and no rule names a bottleneck"},
 	{.name = "final",
 	 .type = FIELD_INT,
-	 .min = 2,
+	 .min = 0,
 	 .max = 1000,
 	 .offset = AT(final_blocks),
 	 .dflt = "quick 4, standard 8, long 12, strict 12",
-	 .doc = "blocks of the last measurement of the fix"},
+	 .doc = "blocks of the last measurement of the fix, 2 or more; 0: none, and no fix"},
 	{.name = "soak",
 	 .type = FIELD_INT,
 	 .min = 0,
@@ -707,6 +794,19 @@ static const struct field campaign_fields[] = {
 	 .unit = "the objective's",
 	 .doc = "what the objective should reach",
 	 .example = "1500"},
+	{.name = "second_objective",
+	 .type = FIELD_CUSTOM,
+	 .read = read_second,
+	 .kind = "name of a metric, or table: [objective](#objective)",
+	 .doc = "a second one: the report shows both for each configuration, and which of them "
+		"no other beats in both; verdicts rest on the first",
+	 .example = "\"mem_peak_reserved_gib\""},
+	{.name = "constraints",
+	 .type = FIELD_CUSTOM,
+	 .read = read_constraints,
+	 .kind = "table by metric: [constraint](#constraint)",
+	 .doc = "absolute limits: an arm that breaks one is rejected like one that breaks a guard",
+	 .example = "{ mfu_pct = { at_least = 40 } }"},
 	{.name = "guards",
 	 .type = FIELD_CUSTOM,
 	 .read = read_guards,
@@ -815,8 +915,10 @@ struct recipe *schema_defaults(void)
 	r->repeats = 1;
 	r->warmup_trials = 1;
 	r->quality = quality_defaults();
-	r->soak_trials = -1; /* not said */
 	r->converge = (struct converge){.seeds = 3, .margin = 0.01};
+	r->soak_trials = BLOCKS_UNSAID;
+	r->aa_blocks = BLOCKS_UNSAID;
+	r->final_blocks = BLOCKS_UNSAID;
 	r->workload.source = SOURCE_PROBE;
 	r->workload.probe = xstrdup("train_log");
 	r->workload.trial_limit_s = DEFAULT_TRIAL_S;
@@ -825,11 +927,27 @@ struct recipe *schema_defaults(void)
 }
 
 const struct schema *const schema_all[] = {
-	&schema_campaign,  &schema_workload,    &schema_window,
-	&schema_metrics,   &schema_limits,      &schema_resources,
-	&schema_objective, &schema_guard,       &schema_knob,
-	&schema_proof,     &schema_requires,    &schema_budget,
-	&schema_blocks,    &schema_quality,     &schema_converge,
-	&schema_site,      &schema_caps,        &schema_rule,
-	&schema_finding,   &schema_expectation, NULL,
+	&schema_campaign,
+	&schema_workload,
+	&schema_window,
+	&schema_metrics,
+	&schema_limits,
+	&schema_resources,
+	&schema_objective,
+	&schema_guard,
+	&schema_constraint,
+	&schema_knob,
+	&schema_proof,
+	&schema_requires,
+	&schema_bundle,
+	&schema_budget,
+	&schema_blocks,
+	&schema_quality,
+	&schema_converge,
+	&schema_site,
+	&schema_caps,
+	&schema_rule,
+	&schema_finding,
+	&schema_expectation,
+	NULL,
 };

@@ -18,8 +18,15 @@ extern const struct schema schema_caps;                                     /* o
 /* Every schema, in the order of the reference; NULL at the end. */
 extern const struct schema *const schema_all[];
 
+/* A number of blocks or trials that the recipe does not say; check_plan() settles it. */
+enum { BLOCKS_UNSAID = -2 };
+
 /* A recipe with the defaults that do not depend on other fields. */
 struct recipe *schema_defaults(void);
+
+/* A table of texts by name into a struct kvs, with checked names. */
+int schema_read_env(const struct reader *r, const struct json *v, const char *path, void *out,
+		    struct err *e);
 
 /* The statistic that stands for a metric when none is named: "value" for what a trial has once
  * (trial_wall_s), "last" for a loss, "max" for a peak and nan_iters, else "mean". */

@@ -48,6 +48,11 @@ struct script_path {
 int script_load(const char *file, const struct script_path *path, struct recipe **out,
 		struct script_sources *out_sources, struct err *e);
 
+/* The same with a campaign's text in place of a file; `name` stands for it in messages, and a
+ * relative workdir is taken from "/". */
+int script_load_text(const char *name, const char *text, const struct script_path *path,
+		     struct recipe **out, struct script_sources *out_sources, struct err *e);
+
 /* The same from stored sources (no file is read). The plan is a pure function of the sources. */
 int script_reload(const struct script_sources *s, struct recipe **out, struct err *e);
 

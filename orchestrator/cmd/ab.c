@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/cmd/ab.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+
+enum { LABEL_BYTES_MAX = 60 }; /* a column of a table */
+
+/* Where a field stands in the recipe, and what it is. A percentage is a share there. */
+static const struct {
+	const char *section, *name, *option;
+	enum { TEXT, NUMBER, PERCENT } type;
+} fields[AB_FIELDS] = {
+	[AB_NAME] = {"", "name", "name", TEXT},
+	[AB_QUESTION] = {"", "question", "question", TEXT},
+	[AB_MODE] = {"", "mode", "mode", TEXT},
+	[AB_ALPHA] = {"", "alpha", "alpha", NUMBER},
+	[AB_MIN_EFFECT] = {"", "min_effect", "min-effect", PERCENT},
+	[AB_REPEATS] = {"", "repeats", "repeats", NUMBER},
+	[AB_WARMUP_TRIALS] = {"", "warmup_trials", "warmup-trials", NUMBER},
+	[AB_SEED] = {"", "seed", "seed", NUMBER},
+	[AB_MINUTES] = {"budget", "minutes", "minutes", NUMBER},
+	[AB_NODE_HOURS] = {"budget", "node_hours", "node-hours", NUMBER},
+	[AB_METRIC] = {"objective", "metric", "metric", TEXT},
+	[AB_STAT] = {"objective", "stat", "stat", TEXT},
+	[AB_BETTER] = {"objective", "better", "better", TEXT},
+	[AB_PROBE] = {"metrics", "probe", "probe", TEXT},
+	[AB_PATTERN] = {"metrics", "pattern", "pattern", TEXT},
+	[AB_STEPS] = {"window", "steps", "steps", NUMBER},
+	[AB_WARMUP_STEPS] = {"window", "warmup_steps", "warmup-steps", NUMBER},
+	[AB_STEP_PATTERN] = {"window", "pattern", "step-pattern", TEXT},
+	[AB_TRIAL_S] = {"limits", "trial_s", "trial", NUMBER},
+	[AB_CLASS] = {"knob", "class", "class", TEXT},
+	[AB_NODES] = {"resources", "nodes", "nodes", NUMBER},
+	[AB_TASKS_PER_NODE] = {"resources", "tasks_per_node", "tasks-per-node", NUMBER},
+	[AB_CPUS_PER_TASK] = {"resources", "cpus_per_task", "cpus-per-task", NUMBER},
+	[AB_GPUS_PER_NODE] = {"resources", "gpus_per_node", "gpus-per-node", NUMBER},
+	[AB_MEM_GIB] = {"resources", "mem_gib_per_node", "mem-gib", NUMBER},
+	[AB_TIME_LIMIT] = {"resources", "time_limit_min", "time", NUMBER},
+	[AB_PARTITION] = {"resources", "partition", "partition", TEXT},
+	[AB_ACCOUNT] = {"resources", "account", "account", TEXT},
+	[AB_QOS] = {"resources", "qos", "qos", TEXT},
+	[AB_RESERVATION] = {"resources", "reservation", "reservation", TEXT},
+	[AB_FEATURES] = {"resources", "constraint", "constraint", TEXT},
+	[AB_NODELIST] = {"resources", "nodelist", "nodelist", TEXT},
+	[AB_EXCLUDE] = {"resources", "exclude", "exclude", TEXT},
+	[AB_LAUNCHER] = {"resources", "launcher", "launcher", TEXT},
+};
+
+/* -- Lua text ----------------------------------------------------------------------------------
+ */
+
+/* A Lua string of any bytes: what is not plain goes by its number. */
+static void put_quoted(struct buf *b, const char *s)
+{
+	buf_char(b, '"');
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '"' || c == '\\')
+			buf_char(b, '\\');
+		if (c < ' ' || c == 127)
+			buf_printf(b, "\\%03u", c);
+		else
+			buf_char(b, (char)c);
+	}
+	buf_char(b, '"');
+}
+
+static void put_list(struct buf *b, const char *name, const struct strv *v)
+{
+	if (!v->n)
+		return;
+	buf_printf(b, "%s = {", name);
+	for (size_t i = 0; i < v->n; i++) {
+		buf_str(b, i ? ", " : " ");
+		put_quoted(b, v->v[i]);
+	}
+	buf_str(b, " },\n");
+}
+
+/* Variables that are set, and the names of those that are not. */
+static void put_env(struct buf *b, const struct kvs *env)
+{
+	struct strv unset = {0};
+	bool open = false;
+
+	for (size_t i = 0; i < env->n; i++) {
+		if (!env->v[i].value) {
+			strv_add(&unset, env->v[i].key);
+			continue;
+		}
+		buf_str(b, open ? ", [" : "env = { [");
+		open = true;
+		put_quoted(b, env->v[i].key);
+		buf_str(b, "] = ");
+		put_quoted(b, env->v[i].value);
+	}
+	if (open)
+		buf_str(b, " },\n");
+	put_list(b, "unset", &unset);
+	strv_free(&unset);
+}
+
+static int put_number(struct buf *b, const char *option, const char *text, double scale,
+		      struct err *e)
+{
+	double v;
+
+	if (!str_to_double(text, &v))
+		return err_set(e, ERR_USAGE, "--%s wants a number, got %.100s", option, text);
+	buf_printf(b, "%.17g", v * scale);
+	return 0;
+}
+
+static bool has_section(const struct ab *ab, const char *section)
+{
+	for (size_t i = 0; i < AB_FIELDS; i++)
+		if (ab->field[i] && str_eq(fields[i].section, section))
+			return true;
+	return false;
+}
+
+/* All fields of a section that were given; as a table when it has a name. */
+static int put_section(struct buf *b, const struct ab *ab, const char *section, struct err *e)
+{
+	int rc = 0;
+
+	if (!has_section(ab, section))
+		return 0;
+	if (*section)
+		buf_printf(b, "%s = {\n", section);
+	for (size_t i = 0; rc == 0 && i < AB_FIELDS; i++) {
+		const char *text = ab->field[i];
+
+		if (!text || !str_eq(fields[i].section, section))
+			continue;
+		buf_printf(b, "%s = ", fields[i].name);
+		if (fields[i].type == TEXT)
+			put_quoted(b, text);
+		else
+			rc = put_number(b, fields[i].option, text,
+					fields[i].type == PERCENT ? 0.01 : 1, e);
+		buf_str(b, ",\n");
+	}
+	if (*section)
+		buf_str(b, "},\n");
+	return rc;
+}
+
+/* -- guards and limits --------------------------------------------------------------------------
+ */
+
+static int put_guards(struct buf *b, const struct ab *ab, struct err *e)
+{
+	int rc = 0;
+
+	if (ab->guards.n)
+		buf_str(b, "guards = {\n");
+	for (size_t i = 0; rc == 0 && i < ab->guards.n; i++) {
+		const char *text = ab->guards.v[i], *eq = strchr(text, '=');
+		_cleanup_free_ char *metric = eq ? xstrndup(text, (size_t)(eq - text)) : NULL;
+
+		if (!eq)
+			return err_set(e, ERR_USAGE,
+				       "--guard wants METRIC=PERCENT, got %.100s", text);
+		buf_char(b, '[');
+		put_quoted(b, metric);
+		buf_str(b, "] = ");
+		rc = put_number(b, "guard", eq + 1, 0.01, e);
+		buf_str(b, ",\n");
+	}
+	if (ab->guards.n)
+		buf_str(b, "},\n");
+	return rc;
+}
+
+static int put_limit(struct buf *b, const char *text, struct err *e)
+{
+	const char *op = strpbrk(text, "<>");
+	_cleanup_free_ char *metric = op ? xstrndup(text, (size_t)(op - text)) : NULL;
+	int rc;
+
+	if (!op || op[1] != '=')
+		return err_set(e, ERR_USAGE, "--limit wants METRIC>=VALUE or METRIC<=VALUE, got "
+					     "%.100s", text);
+	buf_char(b, '[');
+	put_quoted(b, metric);
+	buf_printf(b, "] = { %s = ", *op == '>' ? "at_least" : "at_most");
+	rc = put_number(b, "limit", op + 2, 1, e);
+	buf_str(b, " },\n");
+	return rc;
+}
+
+static int put_limits(struct buf *b, const struct ab *ab, struct err *e)
+{
+	int rc = 0;
+
+	if (ab->limits.n)
+		buf_str(b, "constraints = {\n");
+	for (size_t i = 0; rc == 0 && i < ab->limits.n; i++)
+		rc = put_limit(b, ab->limits.v[i], e);
+	if (ab->limits.n)
+		buf_str(b, "},\n");
+	return rc;
+}
+
+/* -- A against B -------------------------------------------------------------------------------
+ */
+
+void ab_difference(const struct kvs *base, const struct kvs *candidate,
+		   const struct kvs *captured, struct kvs *out)
+{
+	for (size_t i = 0; i < candidate->n; i++) {
+		const struct kv *v = &candidate->v[i];
+
+		if (!kvs_has(base, v->key) || !str_eq(kvs_get(base, v->key), v->value))
+			kvs_set(out, v->key, v->value);
+	}
+	for (size_t i = 0; i < base->n; i++)
+		if (!kvs_has(candidate, base->v[i].key))
+			kvs_set(out, base->v[i].key, kvs_get(captured, base->v[i].key));
+	kvs_sort(out);
+}
+
+char *ab_label(const struct kvs *d, const struct strv *command)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (command->n || d->n != 1 || !d->v[0].value)
+		return xstrdup("B");
+	text = xasprintf("%s=%s", d->v[0].key, d->v[0].value);
+	for (const char *p = text; *p; p++)
+		if (!isgraph((unsigned char)*p))
+			return xstrdup("B");
+	return strlen(text) <= LABEL_BYTES_MAX ? TAKE(text) : xstrdup("B");
+}
+
+static int put_workload(struct buf *b, const struct ab *ab, struct err *e)
+{
+	int rc;
+
+	buf_str(b, "workload = {\n");
+	put_list(b, "command", &ab->a);
+	buf_str(b, "workdir = ");
+	put_quoted(b, ab->workdir);
+	buf_str(b, ",\n");
+	put_env(b, &ab->base);
+	put_list(b, "secrets", &ab->secrets);
+	if (ab->metrics_file)
+		buf_str(b, "metrics = { file = true },\n");
+	if ((rc = put_section(b, ab, "window", e)) == 0 &&
+	    (rc = put_section(b, ab, "metrics", e)) == 0)
+		rc = put_section(b, ab, "limits", e);
+	buf_str(b, "},\n");
+	return rc;
+}
+
+static void put_knob(struct buf *b, const struct ab *ab, const struct kvs *difference)
+{
+	_cleanup_free_ char *label = ab_label(difference, &ab->b);
+
+	buf_str(b, "knobs = { {\nname = \"ab\",\ndefault = \"A\",\nclass = ");
+	put_quoted(b, ab->field[AB_CLASS] ? ab->field[AB_CLASS] : "neutral");
+	buf_str(b, ",\nbundle = { [");
+	put_quoted(b, label);
+	buf_str(b, "] = {\n");
+	put_env(b, difference);
+	put_list(b, "command", &ab->b);
+	buf_str(b, "} },\n} },\n");
+}
+
+/* Letters that a campaign's name may have. */
+static void put_name(struct buf *b, const char *program)
+{
+	const char *slash = strrchr(program, '/');
+
+	buf_str(b, "name = \"ab-");
+	for (const char *p = slash ? slash + 1 : program; *p; p++)
+		buf_char(b, isalnum((unsigned char)*p) || strchr("._-", *p) ? *p : '_');
+	buf_str(b, "\",\n");
+}
+
+int ab_recipe(const struct ab *ab, const struct kvs *difference, struct buf *b, struct err *e)
+{
+	int rc;
+
+	buf_str(b, "-- written by fettle ab\nreturn {\n");
+	if (!ab->field[AB_NAME])
+		put_name(b, ab->a.v[0]);
+	if ((rc = put_section(b, ab, "", e)) == 0 && (rc = put_workload(b, ab, e)) == 0 &&
+	    (rc = put_section(b, ab, "resources", e)) == 0 &&
+	    (rc = put_section(b, ab, "budget", e)) == 0)
+		rc = put_section(b, ab, "objective", e);
+	if (!ab->field[AB_METRIC])
+		buf_str(b, "objective = \"trial_wall_s\",\n");
+	if (rc == 0 && (rc = put_guards(b, ab, e)) == 0)
+		rc = put_limits(b, ab, e);
+	put_knob(b, ab, difference);
+	buf_str(b, "rounds = 1,\nblocks = { aa = 0, final = 0, soak = 0 },\n}\n");
+	return rc;
+}
