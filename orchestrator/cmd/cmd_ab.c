@@ -334,7 +334,7 @@ static void sentence(const struct recipe *r, const struct verdict_row *v, enum v
 	buf_printf(out, "verdict: %s: %s", v->outcome, phrase(o));
 	if (!str_eq(label, "B"))
 		buf_printf(out, " (%s)", label);
-	if (v->n > 0 && isfinite(v->est))
+	if (o != VERDICT_INVALID && v->n > 1 && isfinite(v->est))
 		buf_printf(out, ": %s %+.2f %% [%+.2f, %+.2f] (+ is better) over %d pairs",
 			   r->objective, 100 * v->est, 100 * v->lo, 100 * v->hi, v->n);
 	if (v->pending_convergence)

@@ -35,17 +35,10 @@ int baseline_plan(struct campaign *c, struct err *e)
 	return rc;
 }
 
-static bool nothing_measured(const struct pairs *p)
-{
-	for (size_t i = 0; i < p->blocks * p->arms; i++)
-		if (isfinite(p->y[i]))
-			return false;
-	return true;
-}
-
 /* A workload that cannot run at all is noticed after one block, not after all of them. */
 static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e)
 {
+	char *reason = NULL;
 	struct pairs p;
 	int rc;
 
@@ -54,10 +47,12 @@ static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, st
 		return 0;
 	if ((rc = pairs_load(c, s, &p, e)) < 0)
 		return rc;
-	if (nothing_measured(&p))
+	rc = inputs_fault(c, s, &p, &reason, e);
+	if (reason)
 		*out = 1;
+	free(reason);
 	pairs_done(&p);
-	return 0;
+	return rc;
 }
 
 static int all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
@@ -70,13 +65,9 @@ static int all_arms(struct campaign *c, const struct stage_row *s, size_t valid,
 	return 0;
 }
 
-static int fail_campaign(struct campaign *c, const struct stage_row *s, const struct pairs *p,
+static int fail_campaign(struct campaign *c, const struct stage_row *s, const char *reason,
 			 struct err *e)
 {
-	_cleanup_free_ char *reason = xasprintf("the baseline measured nothing: %s",
-						p->fail_reason[0]   ? p->fail_reason[0]
-						: p->fail_reason[1] ? p->fail_reason[1]
-								    : "no timed trial ended");
 	int rc = query_stage_close(c->ws->db, s->id, reason, e);
 
 	if (rc == 0)
@@ -201,12 +192,16 @@ static int measured(struct campaign *c, const struct stage_row *s, const struct 
 
 static int conclude(struct campaign *c, const struct stage_row *s, struct err *e)
 {
+	char *fault = NULL;
 	struct pairs p;
 	int rc = pairs_load(c, s, &p, e);
 
 	if (rc < 0)
 		return rc;
-	rc = nothing_measured(&p) ? fail_campaign(c, s, &p, e) : measured(c, s, &p, e);
+	rc = inputs_fault(c, s, &p, &fault, e);
+	if (rc == 0)
+		rc = fault ? fail_campaign(c, s, fault, e) : measured(c, s, &p, e);
+	free(fault);
 	pairs_done(&p);
 	return rc;
 }

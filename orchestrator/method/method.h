@@ -249,6 +249,14 @@ int pairs_guards(struct campaign *c, const struct stage_row *s, size_t arm,
 int pairs_one_guard(struct campaign *c, const struct stage_row *s, size_t arm,
 		    const struct guard *g, struct guard_results *out, struct err *e);
 
+/* -- inputs.c --------------------------------------------------------------------------------- */
+
+/* Why no verdict can follow from what the stage measured so far, a sentence (heap): the baseline
+ * measured nothing, or a guard's metric is in no trial. NULL: nothing is wrong, or there is no
+ * block yet. */
+int inputs_fault(struct campaign *c, const struct stage_row *s, const struct pairs *p,
+		 char **reason, struct err *e);
+
 /* -- evidence.c ------------------------------------------------------------------------------- */
 
 /* Everything that the trials of a stage showed, read once for all its arms. */

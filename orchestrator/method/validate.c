@@ -113,7 +113,10 @@ static int evaluate(struct campaign *c, const struct stage_row *s, struct evalua
 	(void)decide_confirm(&plan, d, n, &v->decision);
 	rc = pairs_guard_results(c, s, 1, &p, &v->guards, e);
 	facts.guard = v->guards.worst;
-	if (rc == 0 && p.trials[1] > p.failed[1])
+	/* An A/A stage would have found it out. */
+	if (rc == 0 && c->recipe->aa_blocks == BLOCKS_NONE)
+		rc = inputs_fault(c, s, &p, &invalid, e);
+	if (rc == 0 && !invalid && p.trials[1] > p.failed[1])
 		rc = proof(c, s, &invalid, e);
 	facts.invalid = invalid != NULL;
 	facts.blocks = n;

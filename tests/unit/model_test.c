@@ -30,7 +30,7 @@
 
 CHECK_WORDS(better, "up", "down", "none")
 CHECK_WORDS(knob_class, "neutral", "numerics", "optimisation")
-CHECK_WORDS(knob_how, "env", "arg")
+CHECK_WORDS(knob_how, "env", "arg", "bundle")
 CHECK_WORDS(proof_level, "none", "delivered", "acknowledged", "effective")
 CHECK_WORDS(run_mode, "quick", "standard", "long", "strict")
 CHECK_WORDS(stage_kind, "aa", "verify", "screen", "confirm", "ablate", "final", "soak", "canary",

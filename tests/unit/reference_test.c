@@ -138,7 +138,7 @@ static void test_examples_are_right(void **state)
 	{
 		_cleanup_loaded_ struct loaded l = load_example(dir, "whole.lua", NULL);
 
-		assert_int_equal(l.recipe->n_knobs, 5);
+		assert_int_equal(l.recipe->n_knobs, 6);
 		assert_int_equal(recipe_knob(l.recipe, "local_cache")->requires_values.n, 4);
 		assert_string_equal(recipe_knob(l.recipe, "num_workers")->default_value, "1");
 		assert_ok(script_diagnose(&l.sources, &signals, &found, &n, &e));
