@@ -205,8 +205,8 @@ static int check_bundle(const struct knob *k, const char *value, struct err *e)
 	if (!b)
 		return refuse(k, value, e, "the bundle has no such value");
 	for (size_t i = 0; i < b->env.n; i++)
-		if (b->env.v[i].value && strlen(b->env.v[i].key) + strlen(b->env.v[i].value) + 2 >
-						 ARG_BYTES_MAX)
+		if (b->env.v[i].value &&
+		    strlen(b->env.v[i].key) + strlen(b->env.v[i].value) + 2 > ARG_BYTES_MAX)
 			return refuse(k, value, e,
 				      "Linux passes at most 128 KiB in one argument or variable");
 	return 0;

@@ -164,8 +164,8 @@ struct knob {
 			 none */
 	bool flag;    /* argument without a value: "true" puts it in, "false" takes it out */
 	enum knob_class cls;
-	char *default_value; /* what the baseline has; NULL: not set at all */
-	struct strv values;  /* candidate values, text; the default is not among them */
+	char *default_value;    /* what the baseline has; NULL: not set at all */
+	struct strv values;     /* candidate values, text; the default is not among them */
 	struct bundle *bundles; /* HOW_BUNDLE: what each of the values stands for; else NULL */
 	struct proof proof;
 	struct strv
@@ -198,8 +198,8 @@ struct guard {
 	double margin; /* relative, >= 0: how much worse it may be; NaN: only a limit */
 	double at_most, at_least; /* absolute limits of the candidate, in the metric's unit; NaN */
 	enum better better;       /* of the metric; none: neither way is allowed */
-	char *equal; /* compare arms at equal "step", "samples", "tokens"; NULL: by the batch */
-	bool constraint;          /* stands under `constraints` in the recipe */
+	char *equal;     /* compare arms at equal "step", "samples", "tokens"; NULL: by the batch */
+	bool constraint; /* stands under `constraints` in the recipe */
 	struct place at;
 };
 /* Must a guard's metric be known over the whole run of a trial, and not only at its end? For losses

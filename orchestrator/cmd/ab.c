@@ -166,8 +166,8 @@ static int put_guards(struct buf *b, const struct ab *ab, struct err *e)
 		_cleanup_free_ char *metric = eq ? xstrndup(text, (size_t)(eq - text)) : NULL;
 
 		if (!eq)
-			return err_set(e, ERR_USAGE,
-				       "--guard wants METRIC=PERCENT, got %.100s", text);
+			return err_set(e, ERR_USAGE, "--guard wants METRIC=PERCENT, got %.100s",
+				       text);
 		buf_char(b, '[');
 		put_quoted(b, metric);
 		buf_str(b, "] = ");
@@ -186,8 +186,10 @@ static int put_limit(struct buf *b, const char *text, struct err *e)
 	int rc;
 
 	if (!op || op[1] != '=')
-		return err_set(e, ERR_USAGE, "--limit wants METRIC>=VALUE or METRIC<=VALUE, got "
-					     "%.100s", text);
+		return err_set(e, ERR_USAGE,
+			       "--limit wants METRIC>=VALUE or METRIC<=VALUE, got "
+			       "%.100s",
+			       text);
 	buf_char(b, '[');
 	put_quoted(b, metric);
 	buf_printf(b, "] = { %s = ", *op == '>' ? "at_least" : "at_most");
@@ -212,8 +214,8 @@ static int put_limits(struct buf *b, const struct ab *ab, struct err *e)
 /* -- A against B -------------------------------------------------------------------------------
  */
 
-void ab_difference(const struct kvs *base, const struct kvs *candidate,
-		   const struct kvs *captured, struct kvs *out)
+void ab_difference(const struct kvs *base, const struct kvs *candidate, const struct kvs *captured,
+		   struct kvs *out)
 {
 	for (size_t i = 0; i < candidate->n; i++) {
 		const struct kv *v = &candidate->v[i];

@@ -64,8 +64,8 @@ struct ab {
 
 /* What B has that A has not: `candidate` without what both say, and what only A says as `captured`
  * (the environment of the campaign) has it. Sorted. */
-void ab_difference(const struct kvs *base, const struct kvs *candidate,
-		   const struct kvs *captured, struct kvs *out);
+void ab_difference(const struct kvs *base, const struct kvs *candidate, const struct kvs *captured,
+		   struct kvs *out);
 
 /* The name of B in tables: "A=1" when this is all that differs and is short, else "B"; heap. */
 char *ab_label(const struct kvs *difference, const struct strv *command);

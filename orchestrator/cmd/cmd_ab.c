@@ -160,8 +160,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->print = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: the command stands after --, as in fettle ab --env A=1 -- "
-				  "srun -N2 train.sh", arg);
+		argp_error(state,
+			   "%s: the command stands after --, as in fettle ab --env A=1 -- "
+			   "srun -N2 train.sh",
+			   arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -185,8 +187,9 @@ static int take_commands(struct args *a, char **argv, struct err *e)
 			return err_set(e, ERR_USAGE, "two commands can be compared, not three");
 	}
 	if (a->ab.a.n == 0)
-		return err_set(e, ERR_USAGE, "which command? it stands after --, as in fettle ab "
-					     "--env A=1 -- srun -N2 train.sh");
+		return err_set(e, ERR_USAGE,
+			       "which command? it stands after --, as in fettle ab "
+			       "--env A=1 -- srun -N2 train.sh");
 	if (to == &a->ab.b && a->ab.b.n == 0)
 		return err_set(e, ERR_USAGE, "B's command is missing after ---");
 	return 0;
@@ -226,8 +229,9 @@ static int take_variables(struct args *a, struct kvs *difference, struct err *e)
 		ab_difference(&ab->base, &ab->candidate, &env, difference);
 	kvs_free(&env);
 	if (rc == 0 && difference->n == 0 && ab->b.n == 0)
-		rc = err_set(e, ERR_USAGE, "A and B are the same: --env NAME=VALUE, --candidate "
-					   "FILE or a second command after --- says what differs");
+		rc = err_set(e, ERR_USAGE,
+			     "A and B are the same: --env NAME=VALUE, --candidate "
+			     "FILE or a second command after --- says what differs");
 	return rc;
 }
 
@@ -272,8 +276,8 @@ static int create(struct args *a, const char *text, struct workspace **w, int64_
 	if (rc < 0)
 		return rc;
 	if ((rc = check_differs(r, e)) == 0 &&
-	    (rc = workspace_open(workspace_default(a->drive.workspace), DB_CREATE, &clock_system,
-				 w, e)) == 0)
+	    (rc = workspace_open(workspace_default(a->drive.workspace), DB_CREATE, &clock_system, w,
+				 e)) == 0)
 		rc = campaign_create(*w, r, &sources, RECIPE_NAME, scheduler, id, e);
 	if (rc == 0 && !a->drive.json)
 		printf("campaign %lld: %s (%s), workspace %s\n", (long long)*id, r->name, scheduler,

@@ -116,8 +116,8 @@ static bool argv_has(const char *argv_json, const struct knob *k, const char *va
 
 /* Every variable of the bundle, set or taken out, in this rank. A command of its own was exec'ed as
  * it stands; what it starts is its own affair. */
-static void bundle_delivered(struct evidence *v, const struct bundle *b,
-			     const struct shown *t, int rank)
+static void bundle_delivered(struct evidence *v, const struct bundle *b, const struct shown *t,
+			     int rank)
 {
 	for (size_t i = 0; i < b->env.n && !v->reason; i++) {
 		_cleanup_free_ char *key = xasprintf("env.%s", b->env.v[i].key);

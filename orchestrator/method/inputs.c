@@ -10,7 +10,8 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/method/method.h"
 
-/* Blocks of a test in which its baseline may fail before it is given up: one failure is bad luck. */
+/* Blocks of a test in which its baseline may fail before it is given up: one failure is bad luck.
+ */
 enum { BASELINE_FAILURES_MAX = 2 };
 
 /* All arms of an A/A stage are the baseline. */

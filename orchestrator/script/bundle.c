@@ -73,9 +73,9 @@ int bundle_read(const struct reader *r, const struct json *v, const char *path, 
 	int rc = 0;
 
 	if (json_type(v) != JSON_OBJECT || !json_len(v))
-		return reader_expected(r, v, path,
-				       "a table of sets by name, e.g. { tuned = { env = { A = 1 } } }",
-				       e);
+		return reader_expected(
+			r, v, path, "a table of sets by name, e.g. { tuned = { env = { A = 1 } } }",
+			e);
 	if (json_len(v) > KNOB_VALUES_MAX)
 		return reader_fault(r, path, e, "%zu sets are too many to try; at most %d",
 				    json_len(v), KNOB_VALUES_MAX);

@@ -140,8 +140,9 @@ static int check_bounds(const struct reader *r, const struct guard *g, const cha
 			struct err *e)
 {
 	if (isnan(g->margin) && isnan(g->at_most) && isnan(g->at_least))
-		return reader_fault(r, at, e, g->constraint ? "a constraint needs at_most or at_least"
-						: "a guard needs a margin, at_most or at_least");
+		return reader_fault(r, at, e,
+				    g->constraint ? "a constraint needs at_most or at_least"
+						  : "a guard needs a margin, at_most or at_least");
 	if (g->at_least > g->at_most)
 		return reader_fault(r, at, e, "at_least %g is above at_most %g: nothing passes",
 				    g->at_least, g->at_most);

@@ -198,8 +198,8 @@ static int read_guard(const struct reader *r, const struct json *v, const char *
 
 /* How the entries of one of the two tables are read. */
 struct guard_kind {
-	int (*read)(const struct reader *r, const struct json *v, const char *path,
-		    struct guard *g, struct err *e);
+	int (*read)(const struct reader *r, const struct json *v, const char *path, struct guard *g,
+		    struct err *e);
 	bool constraint;
 };
 static const struct guard_kind guard_kind = {read_guard, false};
@@ -927,27 +927,9 @@ struct recipe *schema_defaults(void)
 }
 
 const struct schema *const schema_all[] = {
-	&schema_campaign,
-	&schema_workload,
-	&schema_window,
-	&schema_metrics,
-	&schema_limits,
-	&schema_resources,
-	&schema_objective,
-	&schema_guard,
-	&schema_constraint,
-	&schema_knob,
-	&schema_proof,
-	&schema_requires,
-	&schema_bundle,
-	&schema_budget,
-	&schema_blocks,
-	&schema_quality,
-	&schema_converge,
-	&schema_site,
-	&schema_caps,
-	&schema_rule,
-	&schema_finding,
-	&schema_expectation,
-	NULL,
+	&schema_campaign,  &schema_workload,    &schema_window, &schema_metrics,    &schema_limits,
+	&schema_resources, &schema_objective,   &schema_guard,  &schema_constraint, &schema_knob,
+	&schema_proof,     &schema_requires,    &schema_bundle, &schema_budget,     &schema_blocks,
+	&schema_quality,   &schema_converge,    &schema_site,   &schema_caps,       &schema_rule,
+	&schema_finding,   &schema_expectation, NULL,
 };

@@ -21,7 +21,8 @@ static struct loaded load_ab(const struct ab *ab, const struct kvs *difference)
 
 static void test_no_text_is_anything_but_text(void **state)
 {
-	static const char odd[] = "a\"]] .. os.exit() \\ $(x) `y` \n\t\x01\x7f ]=] %d {value} \xc3\xa9";
+	static const char
+		odd[] = "a\"]] .. os.exit() \\ $(x) `y` \n\t\x01\x7f ]=] %d {value} \xc3\xa9";
 	struct ab ab = {.workdir = (char *)"/"};
 	struct kvs difference = {0};
 
@@ -104,7 +105,8 @@ static void test_options_arrive_in_their_fields(void **state)
 
 static void test_numbers_that_are_none_are_refused(void **state)
 {
-	static const char *const guards[] = {"loss", "loss=x"}, *const limits[] = {"a", "a>1", "a>=x"};
+	static const char *const guards[] = {"loss", "loss=x"}, *const limits[] = {"a", "a>1",
+										   "a>=x"};
 	struct kvs difference = {0};
 
 	(void)state;

@@ -100,8 +100,7 @@ static void test_faults_are_named(void **state)
 	faulty(KNOB("bundle = { x = {} }"), "knobs[1].bundle.x: changes nothing");
 	faulty(KNOB("bundle = { x = { env = { A = 1 }, unset = { \"A\" } } }"),
 	       "A is set by the same bundle");
-	faulty(KNOB("bundle = { x = { env = { A = 1 } } }, env = \"A\""),
-	       "a bundle has neither");
+	faulty(KNOB("bundle = { x = { env = { A = 1 } } }, env = \"A\""), "a bundle has neither");
 	faulty(KNOB("bundle = { x = { env = { A = 1 } } }, values = { 1 }"),
 	       "the names of its sets");
 	faulty(KNOB("bundle = { x = { env = { FETTLE_A = 1 } } }"), "set by fettle itself");

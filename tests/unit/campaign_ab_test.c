@@ -61,7 +61,8 @@ static void test_verdicts(void **state)
 	    "equivalent", NULL);
 	one("{\"effects\": {\"A=1\": 0.5}, \"loss_effects\": {\"B=1\": 0.2}" MFU "}",
 	    "rejected: guard", "guard loss");
-	one("{\"effects\": {\"A=1\": 0.5}" MFU ", \"metric_effects\": {\"A=1\": {\"mfu_pct\": 20}}}",
+	one("{\"effects\": {\"A=1\": 0.5}" MFU
+	    ", \"metric_effects\": {\"A=1\": {\"mfu_pct\": 20}}}",
 	    "rejected: guard", "mfu_pct");
 	one("{\"effects\": {\"A=1\": 0.5}, \"fails\": {\"A=1\": 1}" MFU "}", "rejected: guard",
 	    "trials failed");
@@ -71,7 +72,8 @@ static void test_verdicts(void **state)
 static void test_each_variable_must_be_delivered(void **state)
 {
 	(void)state;
-	one("{\"effects\": {\"A=1\": 0.5}, \"undelivered\": [\"B\"]" MFU "}", "invalid", "B should be");
+	one("{\"effects\": {\"A=1\": 0.5}, \"undelivered\": [\"B\"]" MFU "}", "invalid",
+	    "B should be");
 }
 
 static void test_values_without_any_spread(void **state)

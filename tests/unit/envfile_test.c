@@ -30,18 +30,10 @@ static void test_what_a_shell_would_run_or_expand_is_refused(void **state)
 	static const struct {
 		const char *text, *line;
 	} bad[] = {
-		{"A=1\nB=$HOME", "f.env:2: "},
-		{"A=`id`", "f.env:1: "},
-		{"A=\"$X\"", "f.env:1: "},
-		{"A=1;rm", "f.env:1: "},
-		{"A=a b", "f.env:1: "},
-		{"\n\nA 1", "f.env:3: "},
-		{"1A=1", "f.env:1: "},
-		{"A='x", "f.env:1: "},
-		{"A=\"x", "f.env:1: "},
-		{"A=x\\", "f.env:1: "},
-		{"unset", "f.env:1: "},
-		{"unset A B", "f.env:1: "},
+		{"A=1\nB=$HOME", "f.env:2: "}, {"A=`id`", "f.env:1: "}, {"A=\"$X\"", "f.env:1: "},
+		{"A=1;rm", "f.env:1: "},       {"A=a b", "f.env:1: "},  {"\n\nA 1", "f.env:3: "},
+		{"1A=1", "f.env:1: "},         {"A='x", "f.env:1: "},   {"A=\"x", "f.env:1: "},
+		{"A=x\\", "f.env:1: "},        {"unset", "f.env:1: "},  {"unset A B", "f.env:1: "},
 		{"source x", "f.env:1: "},
 	};
 
