@@ -262,6 +262,8 @@ static int run(int argc, char **argv)
 	rc = simulate(&a, r, &s, truth, &e);
 	recipe_free(r);
 	script_sources_free(&s);
+	if (e.code == ERR_PARSE) /* the truth is the user's own words */
+		e.code = ERR_USAGE;
 	return rc < 0 ? cmd_fail(&cmd_simulate, &e) : 0;
 }
 

@@ -229,9 +229,9 @@ static uint64_t submit_of(const struct fake_truth *t, const char *token, int64_t
 
 static uint64_t unit_of(const struct fake_truth *t, const struct fake_draw *d)
 {
-	if (t->by_job)
-		return (uint64_t)d->job;
-	return t->fixed ? (uint64_t)d->block : name_hash(d->token);
+	if (t->fixed)
+		return (uint64_t)d->block;
+	return t->by_job ? (uint64_t)d->job : name_hash(d->token);
 }
 
 static struct rng trial_rng(const struct fake_truth *t, const struct fake_draw *d, enum purpose p)

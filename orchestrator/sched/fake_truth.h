@@ -46,10 +46,10 @@
  * How it is played:
  *   fixed [false]          noise by (block, slot, arm) in place of (token, slot): equal in every
  *                          attempt
- *   by_job [false]         noise by (number of the submit, slot): equal in every workspace
- *   persist [true]         keep the jobs in <blocks_root>/.fake.json
- *   in_memory [false]      blocks and results never touch a file: persist is off
- *   hand_over              in memory: {"metric": ["mean", ...]}, the statistics that are handed
+ *   by_job [false]         faults by the number of the submit, and without "fixed" noise by
+ * (number, slot): equal in every workspace persist [true]         keep the jobs in
+ * <blocks_root>/.fake.json in_memory [false]      blocks and results never touch a file: persist is
+ * off hand_over              in memory: {"metric": ["mean", ...]}, the statistics that are handed
  *                          over; absent: all of all metrics
  *   acks {}                in memory: "text": name of the knob that arms that match acknowledge
  */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # verdicts.sh: what the engine's verdicts are worth, by simulation: false wins where nothing helps, power, runs,
 # bias and coverage, as Markdown on stdout (kept in experiments/reports/verdicts.md). Without LONG=1 a
-# sketch of 200 campaigns a row. CAMPAIGNS=N and SEED=S say otherwise.
+# sketch of 200 campaigns a row. CAMPAIGNS=N and SEED=S say otherwise; FROM=I leaves out the rows before I.
 FETTLE=${FETTLE:-build/fettle}
 if [ -n "${LONG:-}" ]; then n=${CAMPAIGNS:-5000}; else n=${CAMPAIGNS:-200}; fi
 seed=${SEED:-20261129}
@@ -17,7 +17,6 @@ recipe() {
 }
 # play TRUTH: result in $dir/out. Rows must not share their noise, so each has a seed of its own.
 play() {
-	row=$((row + 1))
 	printf '%s\n' "$1" >"$dir/truth.json"
 	"$FETTLE" simulate "$dir/ten.lua" --truth "$dir/truth.json" --campaigns "$n" --seed $((seed + row)) --json >"$dir/out" ||
 		exit 4
@@ -32,8 +31,14 @@ get() {
 }
 calc() { awk "BEGIN { printf \"$1\", $2 }"; }
 
+next_row() {
+	row=$((row + 1))
+	[ "$row" -ge "${FROM:-1}" ]
+}
+
 # false_wins NAME MOST TRUTH: a row; MOST percent and 2.5 standard errors of it may be false.
 false_wins() {
+	next_row || return 0
 	play "$3"
 	w=$(get false_wins)
 	most=$(calc '%d' "$n * $2 / 100 + 2.5 * sqrt($n * $2 / 100 * (1 - $2 / 100))")
@@ -45,9 +50,10 @@ false_wins() {
 }
 # power NAME GAIN NOISE
 power() {
+	next_row || return 0
 	play "{\"sd_run\": $3, \"sd_alloc\": 0.03, \"effects\": {\"K4=1\": $2}}"
 	f=$(get n final)
-	printf '| %s | +%s %% | %s %% | %s | %s | %s | %s | %s | %s |\n' "$1" "$(calc '%g' "100 * $2")" "$(calc '%g' "100 * $3")" \
+	printf '| %s | +%s %% | %s %% | %s | %s | %s | %s | %s | %s | %s |\n' "$1" "$(calc '%g' "100 * $2")" "$(calc '%g' "100 * $3")" "$n" \
 		"$(calc '%.3f' "$(get true_wins) / $n")" "$(calc '%.1f' "$(get runs_search_mean)")" "$f" \
 		"$(if [ "$f" -gt 0 ]; then calc '%+.3f' "100 * $(get bias final)"; else echo none; fi)" \
 		"$(if [ "$f" -gt 0 ]; then calc '%.1f %%' "100 * $(get coverage final)"; else echo none; fi)" \
@@ -92,8 +98,8 @@ cat <<END
 One candidate helps, nine do nothing. Final: the estimate over the fixed number of fresh blocks, against the
 truth in percentage points, and how often its 95 % interval holds the truth.
 
-| mode | gain | noise | power | mean runs | finals | bias | final covered | repeated covered |
-|---|---|---|---|---|---|---|---|---|
+| mode | gain | noise | campaigns | power | mean runs | finals | bias | final covered | repeated covered |
+|---|---|---|---|---|---|---|---|---|---|
 END
 for rounds in 1 3; do
 	recipe standard $rounds
