@@ -44,7 +44,7 @@ without_time() {
 	echo '{"sd_runn": 0.01}' >"$BATS_TEST_TMPDIR/truth.json"
 	run -2 "$FETTLE" simulate "$TEN" --truth "$BATS_TEST_TMPDIR/truth.json"
 	[[ $output == *'"sd_runn" is no member (did you mean "sd_run"?)'* ]]
-	sed 's/throughput_samples_per_s/my_metric/' "$TEN" >"$BATS_TEST_TMPDIR/own.lua"
+	sed 's/"throughput_samples_per_s"/{ metric = "my_metric", better = "up" }/' "$TEN" >"$BATS_TEST_TMPDIR/own.lua"
 	run -2 "$FETTLE" simulate "$BATS_TEST_TMPDIR/own.lua" -n 1
 	[[ $output == *"the truth says nothing about the objective my_metric"* ]]
 }
