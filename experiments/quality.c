@@ -339,6 +339,21 @@ static void rule_throttle(struct judge *j)
 	      known, (unsigned long long)bits);
 }
 
+/* It pairs out and a rerun would not help: never more than a note. */
+static void not_quiet(struct judge *j, const struct range *other)
+{
+	size_t before = j->n_out;
+
+	if (other->n == 0 || other->least < 200 * j->set->busy_by)
+		return;
+	found(j, QUALITY_NEIGHBOUR, -1, other->least / 100, 2 * j->set->busy_by,
+	      "the machine is not quiet: other processes used %.0f %% of the CPUs or more during "
+	      "every trial",
+	      other->least);
+	if (j->n_out > before)
+		j->out[before].action = QUALITY_NOTE;
+}
+
 static void rule_neighbour(struct judge *j)
 {
 	struct range other = {0}, steal = {0};
@@ -353,6 +368,8 @@ static void rule_neighbour(struct judge *j)
 		      "other processes used %.0f %% of the CPUs during slot %d, and %.0f %% during "
 		      "the quietest trial",
 		      other.most, j->t[other.at_most].slot, other.least);
+	else
+		not_quiet(j, &other);
 	if (steal.n > 1 && steal.most - steal.least >= 100 * j->set->busy_by)
 		found(j, QUALITY_NEIGHBOUR, j->t[steal.at_most].slot,
 		      (steal.most - steal.least) / 100, j->set->busy_by,

@@ -220,6 +220,9 @@ static void the_node_is_judged_too(void **state)
 	assert_int_equal(count(t, 2, QUALITY_NEIGHBOUR, QUALITY_NOTE), 0);
 	t[1].other_cpu_pct = 40;
 	assert_int_equal(count(t, 2, QUALITY_NEIGHBOUR, QUALITY_NOTE), 1);
+	t[0].other_cpu_pct = t[1].other_cpu_pct = 80;
+	assert_int_equal(count(t, 2, QUALITY_NEIGHBOUR, QUALITY_NOTE), 1);
+	t[0].other_cpu_pct = t[1].other_cpu_pct = NAN;
 	t[0].sm_clock_mhz = 1980;
 	t[1].sm_clock_mhz = 1800;
 	assert_int_equal(count(t, 2, QUALITY_CLOCKS, QUALITY_NOTE), 1);
