@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 /* What happens to steps and loss. Factors of the step: --fast 0.75, --slow 1.30, --loss-bias 0.75
- * with a loss 10 % up, PLANT_SPEED=fast 0.75 or =slow 1.30, batch b: 0.4 + 0.6 b / 32 (so that
+ * with a loss 10 % up, --creep 0.75 with a loss that creeps up by 5 % over some hundred steps,
+ * PLANT_SPEED=fast 0.75 or =slow 1.30, batch b: 0.4 + 0.6 b / 32 (so that
  * twice the batch gives 25 % more samples a second). */
 struct plan {
 	double work_ms;  /* a step of the default configuration */
@@ -31,6 +32,7 @@ struct plan {
 	double noise; /* standard deviation between trials, relative */
 	long steps, batch;
 	uint64_t seed; /* of the noise */
+	bool creeps;   /* the loss goes up in the long run only */
 	bool fixed;    /* report planned times, not measured ones */
 };
 
@@ -126,9 +128,11 @@ static double planned_ms(const struct loop *l, long step)
 
 static double planned_loss(const struct loop *l, long step)
 {
+	double creep = l->plan.creeps ? 1 + 0.05 * (1 - exp((double)-step / 300)) : 1;
+
 	if (l->faults.kind == FAULT_NAN && step > l->faults.step)
 		return NAN;
-	return l->plan.loss_factor * (1 + 1.3 * exp((double)-step / 40));
+	return creep * l->plan.loss_factor * (1 + 1.3 * exp((double)-step / 40));
 }
 
 static double now_ms(void)
@@ -333,41 +337,22 @@ static int rank_of(void)
 
 static const char usage[] =
 	"usage: planted [--steps N] [--work-ms X] [--sleep-ms X] [--noise X] [--seed N] [--fixed]\n"
-	"  knobs:  --fast --slow --loss-bias --batch N --null-a V --null-b V, PLANT_SPEED=fast|slow\n"
+	"  knobs:  --fast --slow --loss-bias --creep --batch N --null-a V --null-b V, PLANT_SPEED=fast|slow\n"
 	"  faults: --hang --exit N --crash --nan (after --fault-step N, 0), --ignore-term, --fork-daemon,\n"
 	"          --fill-disk MB, --print-gb X, --no-metric, --silent\n"
 	"  checkpoint: --resume-ckpt (in $FETTLE_CKPT_DIR) or --ckpt PATH, --resume-from PATH, --save-every N\n";
 
 static const struct option options[] = {
-	{"steps", 1, NULL, 's'},
-	{"work-ms", 1, NULL, 'w'},
-	{"sleep-ms", 1, NULL, 'S'},
-	{"noise", 1, NULL, 'o'},
-	{"fixed", 0, NULL, 'F'},
-	{"fast", 0, NULL, 'f'},
-	{"slow", 0, NULL, 'l'},
-	{"loss-bias", 0, NULL, 'L'},
-	{"batch", 1, NULL, 'b'},
-	{"null-a", 1, NULL, '0'},
-	{"null-b", 1, NULL, '0'},
-	{"hang", 0, NULL, 'h'},
-	{"exit", 1, NULL, 'x'},
-	{"crash", 0, NULL, 'c'},
-	{"nan", 0, NULL, 'n'},
-	{"fault-step", 1, NULL, 'k'},
-	{"ignore-term", 0, NULL, 't'},
-	{"fork-daemon", 0, NULL, 'd'},
-	{"fill-disk", 1, NULL, 'i'},
-	{"print-gb", 1, NULL, 'p'},
-	{"no-metric", 0, NULL, 'm'},
-	{"silent", 0, NULL, 'q'},
-	{"resume-ckpt", 0, NULL, 'R'},
-	{"ckpt", 1, NULL, 'C'},
-	{"resume-from", 1, NULL, 'r'},
-	{"save-every", 1, NULL, 'e'},
-	{"seed", 1, NULL, 'E'},
-	{"help", 0, NULL, 'H'},
-	{NULL, 0, NULL, 0},
+	{"steps", 1, NULL, 's'},       {"work-ms", 1, NULL, 'w'},     {"sleep-ms", 1, NULL, 'S'},
+	{"noise", 1, NULL, 'o'},       {"fixed", 0, NULL, 'F'},       {"fast", 0, NULL, 'f'},
+	{"slow", 0, NULL, 'l'},        {"loss-bias", 0, NULL, 'L'},   {"creep", 0, NULL, 'P'},
+	{"batch", 1, NULL, 'b'},       {"null-a", 1, NULL, '0'},      {"null-b", 1, NULL, '0'},
+	{"hang", 0, NULL, 'h'},        {"exit", 1, NULL, 'x'},        {"crash", 0, NULL, 'c'},
+	{"nan", 0, NULL, 'n'},         {"fault-step", 1, NULL, 'k'},  {"ignore-term", 0, NULL, 't'},
+	{"fork-daemon", 0, NULL, 'd'}, {"fill-disk", 1, NULL, 'i'},   {"print-gb", 1, NULL, 'p'},
+	{"no-metric", 0, NULL, 'm'},   {"silent", 0, NULL, 'q'},      {"resume-ckpt", 0, NULL, 'R'},
+	{"ckpt", 1, NULL, 'C'},        {"resume-from", 1, NULL, 'r'}, {"save-every", 1, NULL, 'e'},
+	{"seed", 1, NULL, 'E'},        {"help", 0, NULL, 'H'},        {NULL, 0, NULL, 0},
 };
 
 /* False when `c` is none of these. */
@@ -403,6 +388,10 @@ static bool take_plan(struct plan *p, int c, const char *arg)
 		return true;
 	case 'L':
 		p->factor *= 0.75, p->loss_factor *= 1.10;
+		return true;
+	case 'P':
+		p->factor *= 0.75;
+		p->creeps = true;
 		return true;
 	case '0':
 		return true;
