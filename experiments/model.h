@@ -286,6 +286,7 @@ struct recipe {
 	enum run_mode mode;
 	double alpha;      /* of the whole campaign, (0, 0.5], default 0.05 (strict 0.01) */
 	double min_effect; /* smallest useful relative gain, default 0.01 */
+	bool gain_stated;  /* the recipe says min_effect: a gain that it wants to find */
 	int rounds;        /* most passes from hypothesis to verdict = most confirm stages */
 	int aa_blocks, final_blocks; /* 0: by mode; BLOCKS_NONE: no such stage */
 	int soak_trials;             /* 0: none */

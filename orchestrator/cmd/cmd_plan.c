@@ -4,22 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "experiments/decide.h"
-#include "experiments/design.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/drive.h"
+#include "orchestrator/cmd/outline.h"
 
 extern const struct cmd cmd_plan;
 
-/* Noise assumed where nobody has measured any: a middling cluster (statistics: runs within a job 1
- * to 3 %). */
-#define NOISE_ASSUMED 0.02
+enum { OPT_ANYWAY = 512 };
 
 struct args {
 	const char *recipe;
-	double noise, gain, trial_s;
-	bool json, dump;
+	struct outline_given given;
+	bool json, dump, anyway;
 };
 
 static double percent(const char *arg, const char *name, struct argp_state *state)
@@ -37,13 +34,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'n':
-		a->noise = percent(arg, "noise", state);
+		a->given.noise = percent(arg, "noise", state);
 		return 0;
 	case 'g':
-		a->gain = percent(arg, "gain", state);
+		a->given.gain = percent(arg, "gain", state);
 		return 0;
 	case 't':
-		if (!str_to_double(arg, &a->trial_s) || a->trial_s <= 0)
+		if (!str_to_double(arg, &a->given.trial_s) || a->given.trial_s <= 0)
 			argp_error(state, "--trial wants seconds above 0, got %s", arg);
 		return 0;
 	case 'j':
@@ -51,6 +48,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'd':
 		a->dump = true;
+		return 0;
+	case 'w':
+		a->given.workspace = arg;
+		return 0;
+	case OPT_ANYWAY:
+		a->anyway = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->recipe)
@@ -66,62 +69,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* What would run, at most. */
-struct outline {
-	size_t candidates, aa_blocks, aa_runs, screen_runs, confirm_runs, final_runs, soak_runs,
-		warm_runs, runs;
-	struct design_answer answer;
-	double noise, trial_s, node_hours;
-};
-
-static size_t count_candidates(const struct recipe *r)
+/* Where a figure comes from. */
+static char *origin(enum outline_source from, int64_t campaign, const char *assumed)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->n_knobs; i++)
-		n += r->knobs[i].values.n;
-	return n;
+	switch (from) {
+	case OUTLINE_GIVEN:
+		return xstrdup("given");
+	case OUTLINE_MEASURED:
+		return xasprintf("measured by campaign %lld of this workspace",
+				 (long long)campaign);
+	case OUTLINE_ASSUMED:
+		break;
+	}
+	return xstrdup(assumed);
 }
 
-static void make_outline(const struct recipe *r, const struct args *a, struct outline *o)
+static void print_runs(const struct outline *o)
 {
-	struct design_question q = {.mode = r->mode,
-				    .alpha = r->alpha,
-				    .stages = (size_t)r->rounds,
-				    .candidates = count_candidates(r),
-				    .repeats = (size_t)r->repeats,
-				    .noise = a->noise > 0 ? a->noise : NOISE_ASSUMED,
-				    .gain_sought = a->gain > 0 ? a->gain : r->min_effect};
-	size_t blocks, finals = r->final_blocks > 0 ? (size_t)r->final_blocks
-						    : design_final_blocks(r->mode);
-
-	o->candidates = q.candidates;
-	o->noise = q.noise;
-	o->trial_s = a->trial_s;
-	o->answer = design_plan(&q);
-	o->aa_blocks = r->aa_blocks > 0 ? (size_t)r->aa_blocks : design_aa_blocks(r->mode);
-	o->aa_runs = 2 * o->aa_blocks * q.repeats;
-	o->screen_runs = design_screen_runs(r->mode, q.candidates) * q.repeats;
-	o->confirm_runs = 2 * decide_max_blocks(r->mode) * q.repeats * q.stages;
-	o->final_runs = 2 * finals * q.repeats;
-	o->soak_runs = (size_t)r->soak_trials;
-	blocks = o->aa_blocks + design_screen_blocks(r->mode, q.candidates) +
-		 decide_max_blocks(r->mode) * q.stages + finals + (r->soak_trials > 0);
-	o->warm_runs = blocks * (size_t)r->warmup_trials;
-	o->runs = o->aa_runs + o->screen_runs + o->confirm_runs + o->final_runs + o->soak_runs +
-		  o->warm_runs;
-	o->node_hours = a->trial_s > 0
-				? (double)o->runs * a->trial_s *
-					  (r->resources.nodes > 0 ? r->resources.nodes : 1) / 3600
-				: NAN;
-}
-
-static void print_text(const struct recipe *r, const struct args *a, const struct outline *o)
-{
-	printf("campaign %s, mode %s, alpha %.3g over at most %d confirm stage%s (first share "
-	       "%.4g, p* %.4g)\n",
-	       r->name, run_mode_name(r->mode), r->alpha, r->rounds, r->rounds == 1 ? "" : "s",
-	       o->answer.share, o->answer.p_star);
 	printf("  baseline    %3zu runs  (%zu A/A blocks)\n", o->aa_runs, o->aa_blocks);
 	printf("  screen      %3zu runs  (%zu candidates, one knob each)\n", o->screen_runs,
 	       o->candidates);
@@ -130,23 +94,48 @@ static void print_text(const struct recipe *r, const struct args *a, const struc
 	printf("  warm-up     %3zu runs, never counted\n", o->warm_runs);
 	printf("  together    %3zu runs at most", o->runs);
 	if (isfinite(o->node_hours))
-		printf(", %.2f node-hours at %.0f s a run", o->node_hours, o->trial_s);
-	printf("\nnoise of a run within a block: %.2g %% (%s)\n", 100 * o->noise,
-	       a->noise > 0 ? "given"
-			    : "assumed: nothing was measured yet; --noise says otherwise");
-	printf("smallest gain that a confirm stage finds with 80 %% power: %.2g %%\n",
-	       100 * o->answer.mde);
-	if (!o->answer.answerable && o->answer.repeats_needed)
+		printf(", %.2f node-hours", o->node_hours);
+	if (isfinite(o->gpu_hours))
+		printf(", %.2f GPU-hours", o->gpu_hours);
+	if (isfinite(o->node_hours)) {
+		_cleanup_free_ char *from = origin(o->trial_from, o->campaign, "");
+
+		printf(" at %.3g s a run (%s)", o->trial_s, from);
+	}
+	printf("\n");
+}
+
+static void print_text(const struct recipe *r, const struct outline *o)
+{
+	_cleanup_free_ char *from = origin(
+		o->noise_from, o->campaign,
+		"assumed: nothing was measured yet; --noise says otherwise");
+
+	printf("campaign %s, mode %s, alpha %.3g over at most %d confirm stage%s (first share "
+	       "%.4g, p* %.4g; an accepted one returns its share)\n",
+	       r->name, run_mode_name(r->mode), r->alpha, r->rounds, r->rounds == 1 ? "" : "s",
+	       o->answer.share, o->answer.p_star);
+	print_runs(o);
+	printf("noise of a run within a block: %.2g %% (%s)\n", 100 * o->noise, from);
+	if (isfinite(o->mde))
+		printf("smallest gain that a confirm stage finds with 80 %% power: %.2g %%\n",
+		       100 * o->mde);
+	else
+		printf("the budget ends before the first look of a confirm stage\n");
+	if (o->mde <= o->gain)
+		return;
+	if (o->answer.repeats_needed)
 		printf("a gain of %.2g %% is not detectable like this; repeats = %zu would do\n",
-		       100 * (a->gain > 0 ? a->gain : r->min_effect), o->answer.repeats_needed);
-	else if (!o->answer.answerable)
+		       100 * o->gain, o->answer.repeats_needed);
+	else
 		printf("a gain of %.2g %% is not detectable at any number of repeats: lengthen the "
 		       "window or lower the noise\n",
-		       100 * (a->gain > 0 ? a->gain : r->min_effect));
+		       100 * o->gain);
 }
 
 static void print_json(const struct recipe *r, const struct outline *o)
 {
+	static const char *const sources[] = {"assumed", "given", "measured"};
 	_cleanup_(json_freep) struct json *j = json_object();
 	_cleanup_free_ char *text = NULL;
 
@@ -166,11 +155,27 @@ static void print_json(const struct recipe *r, const struct outline *o)
 	json_set_i64(j, "runs_warmup", (int64_t)o->warm_runs);
 	json_set_i64(j, "runs_max", (int64_t)o->runs);
 	json_set_number(j, "node_hours_max", o->node_hours);
+	json_set_number(j, "gpu_hours_max", o->gpu_hours);
 	json_set_number(j, "noise", o->noise);
-	json_set_number(j, "smallest_detectable_gain", o->answer.mde);
-	json_set_bool(j, "answerable", o->answer.answerable);
+	json_set_text(j, "noise_from", sources[o->noise_from]);
+	if (o->campaign)
+		json_set_i64(j, "noise_campaign", o->campaign);
+	json_set_number(j, "gain_sought", o->gain);
+	json_set_number(j, "smallest_detectable_gain", o->mde);
+	json_set_bool(j, "answerable", o->mde <= o->gain);
 	text = json_print(j, true);
 	printf("%s\n", text);
+}
+
+static int refuse(const struct recipe *r, const struct outline *o)
+{
+	_cleanup_free_ char *why = outline_refusal(r, o);
+	struct err e = {0};
+
+	if (!why)
+		return 0;
+	err_set(&e, ERR_USAGE, "%s; --anyway insists", why);
+	return cmd_fail(&cmd_plan, &e);
 }
 
 static int run(int argc, char **argv)
@@ -181,6 +186,9 @@ static int run(int argc, char **argv)
 		 "gain that must be found (default: the recipe's min_effect)", 0},
 		{"trial", 't', "SECONDS", 0, "time of a run, for node-hours", 0},
 		{"json", 'j', NULL, 0, "JSON instead of text", 0},
+		{"workspace", 'w', "DIR", 0, "where to look for noise that was measured", 0},
+		{"anyway", OPT_ANYWAY, NULL, 0,
+		 "exit 0 also for a campaign that cannot answer its question", 0},
 		{"dump", 'd', NULL, 0, "the whole plan as it was read, field by field", 0},
 		{0}};
 	static const struct argp argp = {.options = opts,
@@ -193,11 +201,12 @@ static int run(int argc, char **argv)
 	struct recipe *r = NULL;
 	struct outline o = {0};
 	struct err e = {0};
+	int status = 0;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	if (drive_load(a.recipe, NULL, &r, &s, &e) < 0)
 		return cmd_fail(&cmd_plan, &e);
-	make_outline(r, &a, &o);
+	outline_make(r, &a.given, &o);
 	if (a.dump) {
 		struct buf b = {0};
 
@@ -207,11 +216,13 @@ static int run(int argc, char **argv)
 	} else if (a.json) {
 		print_json(r, &o);
 	} else {
-		print_text(r, &a, &o);
+		print_text(r, &o);
 	}
+	if (!a.dump && !a.anyway)
+		status = refuse(r, &o);
 	recipe_free(r);
 	script_sources_free(&s);
-	return 0;
+	return status;
 }
 
 const struct cmd cmd_plan = {.name = "plan",

@@ -6,12 +6,16 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/drive.h"
+#include "orchestrator/cmd/outline.h"
 
 extern const struct cmd cmd_run;
+
+enum { OPT_ANYWAY = 512 };
 
 struct args {
 	struct drive_options drive;
 	const char *recipe;
+	bool anyway;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -21,6 +25,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->drive;
+		return 0;
+	case OPT_ANYWAY:
+		a->anyway = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->recipe)
@@ -35,6 +42,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+}
+
+/* A campaign that cannot answer its own question is not begun. */
+static int check_question(const struct args *a, const struct recipe *r, struct err *e)
+{
+	const struct outline_given given = {.workspace = a->drive.workspace};
+	_cleanup_free_ char *why = NULL;
+	struct outline o;
+
+	if (a->anyway)
+		return 0;
+	outline_make(r, &given, &o);
+	why = outline_refusal(r, &o);
+	return why ? err_set(e, ERR_USAGE, "%s; --anyway insists", why) : 0;
 }
 
 static void warn(const struct recipe *r)
@@ -58,6 +79,11 @@ static int start(struct args *a, struct workspace **w, int64_t *id, struct err *
 	if (rc < 0)
 		return rc;
 	warn(r);
+	if ((rc = check_question(a, r, e)) < 0) {
+		recipe_free(r);
+		script_sources_free(&sources);
+		return rc;
+	}
 	path = fs_absolute(a->recipe, e);
 	if (!scheduler)
 		scheduler = r->scheduler ? r->scheduler : "local";
@@ -75,7 +101,12 @@ static int start(struct args *a, struct workspace **w, int64_t *id, struct err *
 static int run(int argc, char **argv)
 {
 	static const struct argp_child children[] = {{&drive_argp, 0, NULL, 0}, {0}};
+	static const struct argp_option opts[] = {
+		{"anyway", OPT_ANYWAY, NULL, 0,
+		 "also a campaign that cannot answer its own question (see fettle plan)", 0},
+		{0}};
 	static const struct argp argp = {
+		.options = opts,
 		.parser = parse,
 		.args_doc = "RECIPE",
 		.doc = "Run a campaign: baseline, hypothesis, experiment, validation, fixing.\v"

@@ -346,6 +346,8 @@ static int check_targets(const struct recipe *recipe, struct err *e)
 
 /* --- all ---------------------------------------------------------------------------------- */
 
+#define MIN_EFFECT_DEFAULT 0.01 /* share */
+
 /* 0 in a recipe: no such stage. Nothing said: by mode, which is 0 in a plan. */
 static int settled_blocks(int said)
 {
@@ -375,6 +377,9 @@ static void settle_defaults(struct recipe *r)
 		[MODE_STRICT] = {3, 10},
 	};
 
+	r->gain_stated = !isnan(r->min_effect);
+	if (!r->gain_stated)
+		r->min_effect = MIN_EFFECT_DEFAULT;
 	if (isnan(r->alpha))
 		r->alpha = r->mode == MODE_STRICT ? 0.01 : 0.05;
 	if (!r->rounds)

@@ -911,7 +911,7 @@ struct recipe *schema_defaults(void)
 	r->target = NAN;
 	r->mode = MODE_STANDARD;
 	r->alpha = NAN;
-	r->min_effect = 0.01;
+	r->min_effect = NAN;
 	r->repeats = 1;
 	r->warmup_trials = 1;
 	r->quality = quality_defaults();

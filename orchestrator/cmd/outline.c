@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/cmd/outline.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "experiments/decide.h"
+#include "experiments/stats.h"
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/cmd/drive.h"
+#include "orchestrator/report/report.h"
+
+/* Noise assumed where nobody has measured any: a middling cluster (statistics: runs within a job 1
+ * to 3 %). */
+#define NOISE_ASSUMED 0.02
+/* A campaign that cannot see so much has no question that it can answer. */
+#define GAIN_ANY 0.5
+
+enum { CAMPAIGNS_LOOKED_AT = 20 }; /* newest first: each is evaluated once more */
+
+/* -- what was measured here before --------------------------------------------------------------
+ */
+
+static bool same_question(const struct recipe *a, const struct recipe *b)
+{
+	return str_eq(a->workload.name, b->workload.name) && str_eq(a->objective, b->objective) &&
+	       str_eq(a->objective_stat, b->objective_stat) &&
+	       a->resources.nodes == b->resources.nodes;
+}
+
+/* Did the campaign measure the noise of this workload? */
+static bool take_campaign(struct workspace *w, int64_t id, const struct recipe *r,
+			  struct outline *o)
+{
+	struct recipe *past = NULL;
+	struct report *rep = NULL;
+	struct err e = {0};
+	bool taken = false;
+
+	if (drive_report(w, id, &past, &rep, &e) < 0)
+		return false;
+	if (same_question(r, past) && rep->noise > 0 && isfinite(rep->noise)) {
+		taken = true;
+		o->campaign = id;
+		if (o->noise_from == OUTLINE_ASSUMED) {
+			/* the report's is of an arm's mean over its repeats */
+			o->noise = rep->noise * sqrt(past->repeats);
+			o->noise_from = OUTLINE_MEASURED;
+		}
+		if (o->trial_from == OUTLINE_ASSUMED && rep->cost.trials_all > 0) {
+			o->trial_s = rep->cost.trial_s / (double)rep->cost.trials_all;
+			o->trial_from = OUTLINE_MEASURED;
+		}
+	}
+	report_free(rep);
+	recipe_free(past);
+	return taken;
+}
+
+static void look_back(const struct recipe *r, const char *workspace, struct outline *o)
+{
+	const char *dir = workspace_default(workspace);
+	_cleanup_free_ char *db = fs_join(dir, "fettle.db");
+	struct campaign_row *rows = NULL;
+	struct workspace *w = NULL;
+	struct err e = {0};
+	size_t n = 0;
+
+	if (!fs_exists(db) || workspace_open(dir, DB_READ, &clock_system, &w, &e) < 0)
+		return;
+	if (query_campaign_list(w->db, NULL, &rows, &n, &e) < 0)
+		n = 0;
+	for (size_t i = 0; i < n && i < CAMPAIGNS_LOOKED_AT; i++)
+		if (take_campaign(w, rows[i].id, r, o))
+			break;
+	campaign_rows_free(rows, n);
+	workspace_close(w);
+}
+
+/* -- the outline -------------------------------------------------------------------------------
+ */
+
+static size_t count_candidates(const struct recipe *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_knobs; i++)
+		n += r->knobs[i].values.n;
+	return n;
+}
+
+/* Blocks of a stage: as many as said, none, or what the mode has. */
+static size_t blocks_of(int said, size_t by_mode)
+{
+	return said == BLOCKS_NONE ? 0 : said > 0 ? (size_t)said : by_mode;
+}
+
+/* Runs that the budget leaves for the first confirm stage. */
+static double runs_left(const struct recipe *r, const struct outline *o)
+{
+	double nodes = r->resources.nodes > 0 ? r->resources.nodes : 1, runs = INFINITY;
+
+	if (r->budget.trials > 0)
+		runs = (double)r->budget.trials;
+	if (r->budget.wall_s > 0 && o->trial_s > 0)
+		runs = fmin(runs, r->budget.wall_s / o->trial_s);
+	if (r->budget.node_hours > 0 && o->trial_s > 0)
+		runs = fmin(runs, r->budget.node_hours * 3600 / (o->trial_s * nodes));
+	return runs - (double)(o->aa_runs + o->screen_runs);
+}
+
+/* The last look that the budget reaches. */
+static size_t blocks_in_reach(const struct recipe *r, double runs)
+{
+	const size_t *looks;
+	size_t n = decide_looks(r->mode, &looks), reach = 0;
+	double blocks = runs / (2.0 * r->repeats + r->warmup_trials);
+
+	if (isinf(runs) && runs > 0)
+		return SIZE_MAX;
+	for (size_t i = 0; i < n; i++)
+		if ((double)looks[i] <= blocks)
+			reach = looks[i];
+	return reach;
+}
+
+static void count_runs(const struct recipe *r, const struct design_question *q, struct outline *o)
+{
+	size_t finals = blocks_of(r->final_blocks, design_final_blocks(r->mode)), blocks;
+
+	o->candidates = q->candidates;
+	o->aa_blocks = blocks_of(r->aa_blocks, design_aa_blocks(r->mode));
+	o->aa_runs = 2 * o->aa_blocks * q->repeats;
+	o->screen_runs = design_screen_runs(r->mode, q->candidates) * q->repeats;
+	o->confirm_runs = q->candidates ? 2 * decide_max_blocks(r->mode) * q->repeats * q->stages
+					: 0;
+	o->final_runs = 2 * finals * q->repeats;
+	o->soak_runs = (size_t)r->soak_trials;
+	blocks = o->aa_blocks + design_screen_blocks(r->mode, q->candidates) +
+		 (q->candidates ? decide_max_blocks(r->mode) * q->stages : 0) + finals +
+		 (r->soak_trials > 0);
+	o->warm_runs = blocks * (size_t)r->warmup_trials;
+	o->runs = o->aa_runs + o->screen_runs + o->confirm_runs + o->final_runs + o->soak_runs +
+		  o->warm_runs;
+}
+
+static void count_hours(const struct recipe *r, struct outline *o)
+{
+	double nodes = r->resources.nodes > 0 ? r->resources.nodes : 1;
+
+	o->node_hours = o->trial_s > 0 ? (double)o->runs * o->trial_s * nodes / 3600 : NAN;
+	o->gpu_hours = r->resources.gpus_per_node > 0 ? o->node_hours * r->resources.gpus_per_node
+						      : NAN;
+}
+
+void outline_make(const struct recipe *r, const struct outline_given *g, struct outline *o)
+{
+	struct design_question q = {.mode = r->mode,
+				    .alpha = r->alpha,
+				    .stages = (size_t)r->rounds,
+				    .candidates = count_candidates(r),
+				    .repeats = (size_t)r->repeats};
+
+	*o = (struct outline){
+		.noise = g->noise > 0 ? g->noise : NOISE_ASSUMED,
+		.noise_from = g->noise > 0 ? OUTLINE_GIVEN : OUTLINE_ASSUMED,
+		.trial_s = g->trial_s,
+		.trial_from = g->trial_s > 0 ? OUTLINE_GIVEN : OUTLINE_ASSUMED,
+		.gain = g->gain > 0 ? g->gain : r->min_effect,
+		.gain_stated = g->gain > 0 || r->gain_stated,
+	};
+	look_back(r, g->workspace, o);
+	count_runs(r, &q, o);
+	count_hours(r, o);
+	o->blocks_left = blocks_in_reach(r, runs_left(r, o));
+	q.noise = o->noise;
+	q.gain_sought = o->gain;
+	o->answer = design_plan(&q);
+	o->mde = o->answer.mde;
+	if (o->blocks_left == 0)
+		o->mde = INFINITY;
+	else if (o->blocks_left < decide_max_blocks(r->mode))
+		o->mde = stats_mde(o->answer.p_star, DESIGN_POWER, o->noise, o->blocks_left,
+				   (size_t)r->repeats);
+}
+
+/* -- refusing ---------------------------------------------------------------------------------
+ */
+
+static char *advice(const struct outline *o)
+{
+	if (o->blocks_left < SIZE_MAX)
+		return xstrdup("give it a larger budget");
+	if (o->answer.repeats_needed)
+		return xasprintf("repeats = %zu would do", o->answer.repeats_needed);
+	return xstrdup("no number of repeats would do: lengthen the window or lower the noise");
+}
+
+char *outline_refusal(const struct recipe *r, const struct outline *o)
+{
+	bool known = o->noise_from != OUTLINE_ASSUMED || o->blocks_left < SIZE_MAX;
+	_cleanup_free_ char *todo = advice(o);
+	double gain = o->gain;
+
+	if (o->candidates == 0)
+		return NULL;
+	if (!(o->gain_stated && known && o->mde > gain)) {
+		gain = GAIN_ANY;
+		if (!(o->mde > gain) || (!o->gain_stated && o->blocks_left == 0))
+			return NULL;
+	}
+	if (o->blocks_left == 0)
+		return xasprintf(
+			"the budget ends before the first look of a validation, so no gain "
+			"can be shown: %s",
+			todo);
+	return xasprintf("campaign %s cannot answer its question: a gain of %.3g %% is sought, and "
+			 "the smallest that it can show is %.3g %% at a noise of %.2g %%: %s",
+			 r->name, 100 * gain, 100 * o->mde, 100 * o->noise, todo);
+}
