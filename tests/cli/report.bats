@@ -128,8 +128,11 @@ documented() {
 @test "recommend: status 4 and what to do when there is no fix" {
 	echo '{"effects":{"SMALL_GOOD=":-0.3,"SMALL_BAD=":-0.3},"sd_run":0.01,"sd_alloc":0.01}' \
 		>"$BATS_TEST_TMPDIR/truth.json"
-	FETTLE_WORKSPACE=$BATS_TEST_TMPDIR/ws "$FETTLE" run "$BATS_FILE_TMPDIR/c.lua" -s fake -q \
+	# nothing helps, so the target is missed: a measured, negative answer
+	run env FETTLE_WORKSPACE="$BATS_TEST_TMPDIR/ws" "$FETTLE" run "$BATS_FILE_TMPDIR/c.lua" -s fake -q \
 		--fake "$BATS_TEST_TMPDIR/truth.json"
+	[ "$status" -eq 1 ]
+	[[ $output == *'Target: 120 samples/s is missed'* ]]
 	run env FETTLE_WORKSPACE="$BATS_TEST_TMPDIR/ws" "$FETTLE" recommend
 	[ "$status" -eq 4 ]
 	[[ $output == *'the default configuration stays'* ]]
