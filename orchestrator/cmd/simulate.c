@@ -58,7 +58,7 @@ static double true_log_gain(const struct run *r, const struct config *base,
 
 	json_free(a);
 	json_free(b);
-	return better == BETTER_DOWN ? -y : y;
+	return better == BETTER_DOWN ? 0 - y : y; /* never -0 */
 }
 
 static bool guard_is_broken(const struct run *r, const struct guard *g, const struct config *base,
@@ -195,7 +195,7 @@ static int count_final(struct run *r, const struct stage_row *s, int64_t campaig
 	return rc;
 }
 
-/* Timed trials of the stages whose number of blocks is fixed: A/A and final. */
+/* Timed trials of the stages whose number of blocks is fixed: A/A, final and soak. */
 static double fixed_runs(const struct run *r, const struct facts *f)
 {
 	double n = 0;
@@ -204,6 +204,8 @@ static double fixed_runs(const struct run *r, const struct facts *f)
 		if (f->stages[i].kind == STAGE_AA || f->stages[i].kind == STAGE_FINAL)
 			n += (double)f->stages[i].planned_blocks * (double)f->stages[i].n_arms *
 			     r->recipe.repeats;
+		else if (f->stages[i].kind == STAGE_SOAK)
+			n += r->recipe.soak_trials;
 	return n;
 }
 
