@@ -366,24 +366,31 @@ static double per_step(const struct window *w, const char *what)
 	return NAN;
 }
 
-/* Mean over what was consumed in (0.9 n, n], or the last value before n; NAN when there is none. */
+/* Mean of the curve, taken as piecewise linear, over what was consumed from 0.9 n to n: steps of
+ * different size then lie at different places of the same curve without a bias. Where no segment is
+ * there: the last value before n; NAN when there is none. */
 static double curve_at(const struct curve *c, double step, double n)
 {
-	double sum = 0, last = NAN;
-	size_t k = 0;
+	double area = 0, covered = 0, last = NAN;
 
 	for (size_t i = 0; i < c->n; i++) {
-		double x = step * (double)(c->at[i] + 1);
+		double x0 = step * (double)(c->at[i] + 1), x1, lo, hi;
 
-		if (x > n)
+		if (x0 > n)
 			break;
 		last = c->v[i];
-		if (x > 0.9 * n) {
-			sum += last;
-			k++;
-		}
+		if (i + 1 == c->n)
+			break;
+		x1 = step * (double)(c->at[i + 1] + 1);
+		lo = fmax(x0, 0.9 * n);
+		hi = fmin(x1, n);
+		if (hi <= lo)
+			continue;
+		area += (hi - lo) *
+			(c->v[i] + (c->v[i + 1] - c->v[i]) * ((lo + hi) / 2 - x0) / (x1 - x0));
+		covered += hi - lo;
 	}
-	return k ? sum / (double)k : last;
+	return covered > 0 ? area / covered : last;
 }
 
 /* The grid is one for all trials: equal points get equal labels. A batch computed from rounded

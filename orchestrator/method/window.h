@@ -23,11 +23,11 @@ struct probe_sink window_sink(struct window *w);
 /* Keep the values of a metric from the first step on, warm-up too, for window_emit_curves(). */
 void window_keep_curve(struct window *w, const char *metric);
 /* Write the kept curves into t as (metric, "at", "samples=N") and (..., "tokens=N"): the mean over
- * the last tenth of what was consumed up to N, at the N of one grid for all trials (8 an octave),
- * so that arms of different batch can be compared at equal N. What a step takes is the metric
- * samples_per_step, the slope of consumed_samples, or throughput x step time, and is written as
- * samples_per_step where it was not there; the same for tokens. A batch that grows during the run
- * is taken by its mean. After window_emit(). */
+ * the last tenth of what was consumed up to N (linear between steps), at the N of one grid for all
+ * trials (8 an octave), so that arms of different batch can be compared at equal N. What a step
+ * takes is the metric samples_per_step, the slope of consumed_samples, or throughput x step time,
+ * and is written as samples_per_step where it was not there; the same for tokens. A batch that
+ * grows during the run is taken by its mean. After window_emit(). */
 void window_emit_curves(const struct window *w, struct trial_result *t);
 /* Write mean, median, p95, p99, min, max, last and n of every series into t, and derived metrics:
  * data_wait_ratio and throughput_steps_per_s where their parts are there. */

@@ -21,7 +21,6 @@ static const char *const better_words[] = {"up", "down", NULL};
 static const char *const stat_words[] = {"mean", "median", "p95",   "p99", "min",
 					 "max",  "last",   "value", NULL};
 static const char *const equal_words[] = {"step", "samples", "tokens", NULL};
-static const char *const action_words[] = {"off", "note", "void", NULL};
 static const char *const mode_words[] = {"quick", "standard", "long", "strict", NULL};
 static const char *const scheduler_words[] = {"local", "slurm", "fake", NULL};
 static const char *const launcher_words[] = {"exec", "srun", "mpirun", "torchrun", NULL};
@@ -643,54 +642,6 @@ static const struct field blocks_fields[] = {
 };
 static const struct schema schema_blocks = {"blocks", blocks_fields};
 
-/* --- quality ------------------------------------------------------------------------------ */
-
-#define RULE(rule, index, dflt_word, text)                                                      \
-	{                                                                                       \
-		.name = rule, .type = FIELD_WORD, .words = action_words,                        \
-		.offset = IN(quality_settings, action) + (index) * sizeof(enum quality_action), \
-		.dflt = "`\"" dflt_word "\"`", .doc = text                                      \
-	}
-#define CHANGE(member, dflt_text, text)                                                     \
-	{                                                                                   \
-		.name = #member, .type = FIELD_NUMBER, .min = 0, .max = 10, .above = true,  \
-		.offset = IN(quality_settings, member), .unit = "share", .dflt = dflt_text, \
-		.doc = text                                                                 \
-	}
-
-static const struct field quality_fields[] = {
-	RULE("fail_slow", QUALITY_FAIL_SLOW, "void",
-	     "the steps of a trial become slower at some step by `slow_by` or more and stay so"),
-	RULE("steady", QUALITY_STEADY, "note",
-	     "in most trials the last third of the steps differs from the first by `drift_by`"),
-	RULE("drift", QUALITY_DRIFT, "note", "the same in one trial"),
-	RULE("outliers", QUALITY_OUTLIERS, "note",
-	     "single steps that stand out take 1 % of the window or more"),
-	RULE("clocks", QUALITY_CLOCKS, "note", "SM clocks differ between trials by `clocks_by`"),
-	RULE("throttle", QUALITY_THROTTLE, "void",
-	     "a device slowed itself down (heat, power brake) in some trials and not in others"),
-	RULE("neighbour", QUALITY_NEIGHBOUR, "note",
-	     "other processes or the hypervisor took `busy_by` more of the CPUs in one trial than "
-	     "in another"),
-	CHANGE(slow_by, "0.1", "see fail_slow"),
-	CHANGE(drift_by, "0.03", "see steady and drift"),
-	CHANGE(clocks_by, "0.05", "see clocks"),
-	CHANGE(busy_by, "0.25", "see neighbour"),
-	END,
-};
-static const struct schema schema_quality = {"quality", quality_fields};
-
-static struct quality_settings quality_defaults(void)
-{
-	struct quality_settings q = {
-		.slow_by = 0.1, .drift_by = 0.03, .clocks_by = 0.05, .busy_by = 0.25};
-
-	for (size_t i = 0; i < QUALITY_RULES; i++)
-		q.action[i] = QUALITY_NOTE;
-	q.action[QUALITY_FAIL_SLOW] = q.action[QUALITY_THROTTLE] = QUALITY_VOID;
-	return q;
-}
-
 static const struct field converge_fields[] = {
 	{.name = "steps",
 	 .type = FIELD_INT64,
@@ -914,7 +865,7 @@ struct recipe *schema_defaults(void)
 	r->min_effect = NAN;
 	r->repeats = 1;
 	r->warmup_trials = 1;
-	r->quality = quality_defaults();
+	r->quality = schema_quality_defaults();
 	r->converge = (struct converge){.seeds = 3, .margin = 0.01};
 	r->soak_trials = BLOCKS_UNSAID;
 	r->aa_blocks = BLOCKS_UNSAID;

@@ -132,7 +132,8 @@ static double planned_loss(const struct loop *l, long step)
 
 	if (l->faults.kind == FAULT_NAN && step > l->faults.step)
 		return NAN;
-	return creep * l->plan.loss_factor * (1 + 1.3 * exp((double)-step / 40));
+	return creep * l->plan.loss_factor *
+	       (1 + 1.3 * exp((double)-step * (double)l->plan.batch / (32 * 40)));
 }
 
 static double now_ms(void)
