@@ -273,6 +273,8 @@ struct signal_row {
 };
 int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_t *n,
 		      struct err *e);
+/* Sum over the devices of one node of an arm's mean rate, without loopback; NaN: not sampled. */
+int query_arm_rate(struct db *db, int64_t arm, const char *metric, double *out, struct err *e);
 void signal_rows_free(struct signal_row *v, size_t n);
 /* Effective values of the timed, ok trials of a stage: by block index, slot, rank, key. */
 struct effective_row {

@@ -13,7 +13,7 @@
 	"FROM block b JOIN attempt a ON a.block = b.id AND a.state = 'valid' " \
 	"JOIN trial t ON t.attempt = a.id AND t.kind = 'timed' "
 
-enum { VALUES, CURVE, SIGNALS, EFFECTIVE, SHOWN };
+enum { VALUES, CURVE, SIGNALS, EFFECTIVE, RATE, SHOWN };
 const char *const query_sql_values[] = {
 	[VALUES] = "SELECT b.id AS block, b.idx, t.arm, t.id AS trial, t.repeat, t.slot, t.state, "
 		   "t.reason, t.log_path, t.node, a.allocation, m.value " COUNTED_TRIALS
@@ -37,6 +37,12 @@ const char *const query_sql_values[] = {
 		"e.level " COUNTED_TRIALS
 		"JOIN effective e ON e.trial = t.id WHERE b.stage = :stage AND t.state = 'ok' "
 		"ORDER BY b.idx, t.slot, e.rank, e.key",
+	[RATE] = "SELECT sum(x) AS rate FROM (SELECT avg(m.value) AS x FROM trial t "
+		 "JOIN attempt a ON a.id = t.attempt AND a.state = 'valid' "
+		 "JOIN metric m ON m.trial = t.id JOIN metric_def d ON d.id = m.def "
+		 "JOIN labelset l ON l.id = m.label "
+		 "WHERE t.arm = :arm AND t.kind = 'timed' AND t.state = 'ok' AND d.name = :metric "
+		 "AND m.stat = 'mean' AND l.labels NOT LIKE '%iface=lo%' GROUP BY m.label)",
 	[SHOWN] = "SELECT e.key, e.value, e.level, count(*) AS n FROM trial t "
 		  "JOIN attempt a ON a.id = t.attempt AND a.state = 'valid' "
 		  "JOIN effective e ON e.trial = t.id "
@@ -170,6 +176,18 @@ int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_
 	*out = v;
 	*n = used;
 	return 0;
+}
+
+int query_arm_rate(struct db *db, int64_t arm, const char *metric, double *out, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(RATE), "read the arm's rates", e);
+
+	*out = NAN;
+	bind_i64(&s, ":arm", arm);
+	bind_text(&s, ":metric", metric);
+	while (stmt_row(&s))
+		*out = col_real(&s, "rate");
+	return stmt_close(&s);
 }
 
 void signal_rows_free(struct signal_row *v, size_t n)

@@ -119,12 +119,14 @@ static int write_markdown(const struct report *r, struct buf *b, struct err *e)
 	mdlog_validation(r, b);
 	mdlog_fixing(r, b);
 	mdlog_ranking(r, b);
+	mdlog_tradeoffs(r, b);
 	mdlog_negatives(r, b);
 	mdlog_faults(r, b);
 	mdlog_quality(r, b);
 	mdlog_events(r, b);
 	mdlog_alpha(&r->alpha, b);
 	mdlog_cost(r, b);
+	mdlog_unit_costs(r, b);
 	mdlog_reproduce(r, b);
 	return 0;
 }

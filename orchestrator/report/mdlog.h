@@ -32,6 +32,10 @@ void mdlog_alpha(const struct alpha_ledger *a, struct buf *b);
 void mdlog_cost(const struct report *r, struct buf *b);
 void mdlog_reproduce(const struct report *r, struct buf *b);
 
+/* mdlog_objectives.c */
+void mdlog_unit_costs(const struct report *r, struct buf *b);
+void mdlog_tradeoffs(const struct report *r, struct buf *b);
+
 /* mdlog.c: shared */
 const char *mdlog_or_unset(const char *value);                         /* NULL: "(not set)" */
 void mdlog_change(struct buf *b, const struct hypothesis_row *h);      /* `knob` from -> to */

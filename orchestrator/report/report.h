@@ -58,6 +58,24 @@ struct report_hypothesis {
 	size_t n_proofs;
 };
 
+/* What one sample, token or step costs at the throughput of an arm; NaN: not measured. */
+struct report_unit_cost {
+	char *label;
+	const char *unit; /* "sample"; static */
+	double per_s, node_hours, gpu_hours, net_bytes, storage_ops;
+};
+struct report_estimate {
+	double est, lo, hi; /* relative, + is better; 95 % t-interval of n pairs */
+	size_t n;
+};
+/* An arm in both objectives of the campaign. */
+struct report_tradeoff {
+	char *label;
+	enum stage_kind stage;
+	struct report_estimate first, second;
+	bool beaten; /* another arm or the baseline is as good in both, and better in one */
+};
+
 enum report_target {
 	TARGET_NONE, /* the campaign names none */
 	TARGET_MET,
@@ -87,6 +105,10 @@ struct report {
 	struct guard_row *guards; /* what guards said, by verdict */
 	size_t n_guards;
 	struct cost_row cost;
+	struct report_unit_cost *costs; /* baseline, then treatment, of the last test */
+	size_t n_costs;
+	struct report_tradeoff *tradeoffs; /* none without a second objective */
+	size_t n_tradeoffs;
 	bool has_fix;
 	struct fix_row fix;
 	struct config fix_config; /* when has_fix */

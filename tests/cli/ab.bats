@@ -117,3 +117,25 @@ ab() {
 	[ "$status" -eq 0 ]
 	[ ! -e "$FETTLE_WORKSPACE" ]
 }
+
+@test "objectives: two of them give a table, and a sample its cost" {
+	cat >o.lua <<-END
+		return { name = "o", objective = "throughput_samples_per_s", second_objective = "loss",
+			workload = { command = { "$PLANTED", "--fixed" }, metrics = { file = true }, window = { warmup_steps = 2, steps = 15 } },
+			resources = { gpus_per_node = 4 },
+			knobs = {
+				{ name = "f", arg = "--fast", flag = true, class = "neutral", default = false, values = { true } },
+				{ name = "l", arg = "--loss-bias", flag = true, class = "numerics", default = false, values = { true } },
+			},
+			mode = "quick", rounds = 1, warmup_trials = 0, blocks = { aa = 2, final = 2, soak = 0 } }
+	END
+	"$FETTLE" run -q o.lua
+	"$FETTLE" report --json >r.json
+	jq -c '.tradeoffs[], .unit_costs[]' r.json
+	# l brings as much as f and costs loss: only f is not beaten
+	[ "$(jq -r '[.tradeoffs[] | select(.arm == "l=true") | .second_objective.est < -0.05] | all' r.json)" = true ]
+	[ "$(jq '.tradeoffs | length' r.json)" -eq 2 ]
+	[ "$(jq '[.unit_costs[] | (.gpu_hours / .node_hours - 4 | fabs) < 1e-6 and (.node_hours * .per_s * 3600 - 1 | fabs) < 1e-6] | all' r.json)" = true ]
+	"$FETTLE" report | grep -q '^## Two objectives'
+	"$FETTLE" report | grep -q '^## Cost of a sample'
+}
