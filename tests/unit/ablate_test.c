@@ -98,6 +98,23 @@ static void test_a_change_that_a_guard_needs_stays(void **state)
 	world_close(&w);
 }
 
+/* Settings that help only together are one declared change: credited to it, and removed as one. */
+static void test_a_joint_change_is_one_change(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open_recipe(&w, 5, "tests/fixtures/recipes/joint.lua");
+	run(&w,
+	    "{\"effects\": {\"A=1\": 0.1, \"B=1\\nC=1\": 0.2}, \"sd_run\": 0.005, \"fixed\": true}");
+	assert_outcome(&w, "pair", "accepted");
+	assert_outcome(&w, "A", "accepted");
+	assert_int_equal(ablation_of(&w, "pair").outcome, ABLATION_PAYS);
+	assert_int_equal(ablation_of(&w, "A").outcome, ABLATION_PAYS);
+	assert_fix(&w, "A=1, pair=on");
+	world_close(&w);
+}
+
 static void test_one_change_needs_no_ablation(void **state)
 {
 	struct world w;
@@ -119,6 +136,7 @@ int main(void)
 		cmocka_unit_test(test_a_change_that_a_later_one_made_useless_is_dropped),
 		cmocka_unit_test(test_changes_that_add_up_both_stay),
 		cmocka_unit_test(test_a_change_that_a_guard_needs_stays),
+		cmocka_unit_test(test_a_joint_change_is_one_change),
 		cmocka_unit_test(test_one_change_needs_no_ablation),
 	};
 
