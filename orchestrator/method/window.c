@@ -188,7 +188,7 @@ static void take_curve(struct window *w, const struct probe_value *v)
 		if (!str_eq(c->metric, v->metric))
 			continue;
 		at = step_ordinal(w, v->step);
-		if ((w->steps && at >= w->warmup + w->steps) || (c->n && c->at[c->n - 1] == at) ||
+		if ((w->steps && at >= w->warmup + w->steps) || (c->n && at <= c->at[c->n - 1]) ||
 		    w->total == WINDOW_MAX_VALUES)
 			return;
 		c->v = xgrow(c->v, c->n, &c->cap, sizeof *c->v);
