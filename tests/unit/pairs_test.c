@@ -103,9 +103,8 @@ static int64_t plan_block(struct scene *s, int index, int64_t *attempt)
 	int64_t block;
 
 	for (size_t i = 0; i < s->n; i++)
-		slots[i] = (struct slot){.arm = s->t[i].arm,
-					 .repeat = s->t[i].repeat,
-					 .kind = s->t[i].kind};
+		slots[i] = (struct slot){
+			.arm = s->t[i].arm, .repeat = s->t[i].repeat, .kind = s->t[i].kind};
 	assert_ok(query_block_add(s->st.db, s->stage, index, slots, s->n, &block, &e));
 	*attempt = store_plan(&s->st, block);
 	s->blocks++;
@@ -281,8 +280,8 @@ static void test_void_attempts_and_warm_up_count_for_nothing(void **state)
 	ms(s, 0, 100);
 	plan_block(s, 0, &attempt);
 	forget(s);
-	assert_ok(query_attempt_fail(s->st.db, attempt, ATTEMPT_VOID, "node down", STORE_NOW_US,
-				     &e));
+	assert_ok(
+		query_attempt_fail(s->st.db, attempt, ATTEMPT_VOID, "node down", STORE_NOW_US, &e));
 	p = load(s);
 	assert_int_equal(p.blocks, 0);
 	assert_int_equal(p.trials[0], 0);
@@ -334,7 +333,8 @@ static void guard(struct scene *s, const char *metric, double margin)
 		.metric = TEXT(metric), .stat = TEXT("mean"), .margin = margin};
 }
 
-/* Blocks in which the baseline has `base`, and arm 1 base * (1 + rel) + add, with a little noise. */
+/* Blocks in which the baseline has `base`, and arm 1 base * (1 + rel) + add, with a little noise.
+ */
 static void guarded(struct scene *s, const char *metric, double base, double rel, double add_up)
 {
 	for (int i = 0; i < 6; i++) {
