@@ -78,14 +78,28 @@ static void test_trials(void **state)
 	world_close(&w);
 }
 
-/* With several blocks in flight none is added once the budget is used up. */
+/* With several blocks in flight, which begin and end one after the other, none is added once the
+ * budget is used up. */
 static void test_trials_with_several_jobs_in_flight(void **state)
 {
+	struct campaign_options o = {.sched = sched_find("fake"),
+				     .fake_spec = TRUTH ", \"nodes\": 4, \"at_once\": 4}"};
+	enum campaign_step step = CAMPAIGN_AGAIN;
+	struct campaign *c = NULL;
 	struct world w;
+	struct err e = {0};
 
 	(void)state;
 	world_open_with(&w, 1, "budget = { trials = 10 }, blocks = { aa = 40 }");
-	run(&w, TRUTH ", \"nodes\": 4, \"at_once\": 4}");
+	assert_ok(campaign_open(w.ws, w.id, &o, &c, &e));
+	while (step != CAMPAIGN_OVER) {
+		assert_ok(campaign_step(c, &step, &e));
+		if (trials(&w) == 0)
+			clock_advance(&w.time, 1000000);
+		if (step == CAMPAIGN_WAIT)
+			assert_ok(campaign_wait(c, 60 * 1000000, -1, &e));
+	}
+	campaign_close(c);
 	assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
 	assert_true(trials(&w) >= 10);
 	assert_true(trials(&w) <= 10 + 2 * 4);
