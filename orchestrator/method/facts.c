@@ -24,34 +24,34 @@ static void count_blocks(struct facts *f)
 	for (size_t i = 0; i < f->n_blocks; i++) {
 		const struct block_row *b = &f->blocks[i];
 
-		f->valid += b->attempt_id && b->state == ATTEMPT_VALID;
 		f->in_flight += b->attempt_id &&
 				(b->state == ATTEMPT_PLANNED || b->state == ATTEMPT_SUBMITTED);
 		f->dropped += facts_block_dropped(b);
 	}
+	f->valid = f->total - f->n_blocks;
 }
 
 /* Which budget is used up, or NULL. */
-static const char *used_up(const struct campaign *c, const struct cost_row *cost)
+static const char *used_up(const struct campaign *c)
 {
 	const struct budget *b = &c->recipe->budget;
 
 	if (c->row.deadline_us > 0 && clock_utc_us(c->ws->clock) >= c->row.deadline_us)
 		return "time";
-	if (b->node_hours > 0 && (cost->node_s - c->row.resume_node_s) / 3600 >= b->node_hours)
+	if (b->node_hours > 0 && (c->node_s - c->row.resume_node_s) / 3600 >= b->node_hours)
 		return "node hours";
-	if (b->trials > 0 && cost->trials_all - c->row.resume_trials >= b->trials)
+	if (b->trials > 0 && c->trials - c->row.resume_trials >= b->trials)
 		return "trials";
 	return NULL;
 }
 
-static void judge_budget(struct campaign *c, const struct cost_row *cost)
+static void judge_budget(struct campaign *c)
 {
 	struct facts *f = &c->facts;
 
-	f->trials = cost->trials_all;
-	f->node_s = cost->node_s;
-	f->budget_text = used_up(c, cost);
+	f->trials = c->trials;
+	f->node_s = c->node_s;
+	f->budget_text = used_up(c);
 	f->over_budget = f->budget_text != NULL;
 }
 
@@ -59,20 +59,19 @@ int facts_load(struct campaign *c, struct err *e)
 {
 	struct facts *f = &c->facts;
 	struct db *db = c->ws->db;
-	struct cost_row cost;
 	int rc;
 
 	facts_done(f);
 	if ((rc = query_stages(db, c->row.id, &f->stages, &f->n_stages, e)) < 0 ||
 	    (rc = query_hypotheses(db, c->row.id, &f->hyps, &f->n_hyps, e)) < 0 ||
-	    (rc = query_verdicts(db, c->row.id, &f->verdicts, &f->n_verdicts, e)) < 0 ||
-	    (rc = query_cost(db, c->row.id, &cost, e)) < 0)
+	    (rc = query_verdicts(db, c->row.id, &f->verdicts, &f->n_verdicts, e)) < 0)
 		return rc;
 	if (f->n_stages && f->stages[f->n_stages - 1].open &&
-	    (rc = query_blocks(db, f->stages[f->n_stages - 1].id, &f->blocks, &f->n_blocks, e)) < 0)
+	    (rc = query_open_blocks(db, f->stages[f->n_stages - 1].id, &f->blocks, &f->n_blocks,
+				    &f->total, e)) < 0)
 		return rc;
 	count_blocks(f);
-	judge_budget(c, &cost);
+	judge_budget(c);
 	return 0;
 }
 

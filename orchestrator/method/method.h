@@ -39,11 +39,12 @@ struct facts {
 	size_t n_hyps;
 	struct verdict_row *verdicts;
 	size_t n_verdicts;
-	struct block_row *blocks; /* of the last stage */
+	struct block_row *blocks; /* of the last stage, when it is open: those not valid yet */
 	size_t n_blocks;
-	size_t valid, in_flight, dropped; /* of these blocks */
-	int64_t trials;                   /* timed and warm-up, so far */
-	double node_s;                    /* spent so far */
+	size_t total, valid;       /* blocks of that stage */
+	size_t in_flight, dropped; /* of `blocks` */
+	int64_t trials;            /* timed and warm-up, so far */
+	double node_s;             /* spent so far */
 	bool over_budget;
 	const char *budget_text; /* which bound, static */
 };
@@ -61,6 +62,8 @@ struct campaign {
 	bool leased;
 	struct kvs env; /* captured at the first run */
 	struct facts facts;
+	int64_t trials; /* cost so far, added up: it equals query_cost()'s */
+	double node_s;
 	int64_t beat_us; /* last heartbeat, monotonic */
 	size_t wanted;   /* valid blocks that the open stage wanted when it was last asked */
 	progress_f tell;
@@ -170,9 +173,10 @@ struct attempt_files {
 	struct trial_result *trials;
 	size_t n;
 	struct strv nodes;
-	char hash[33]; /* of the manifest */
-	bool complete; /* done.json says so and every record is there and intact */
-	char *reason;  /* why not; NULL */
+	char hash[33];            /* of the manifest */
+	int64_t start_us, end_us; /* of the allocation, by the agent; 0: not known */
+	bool complete;            /* done.json says so and every record is there and intact */
+	char *reason;             /* why not; NULL */
 };
 /* dir is absolute; `plan` is the block with this attempt as its newest: what was planned decides
  * what counts. -ERR_NOT_FOUND when there is no done.json. A broken file, a trial too few or one
