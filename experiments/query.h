@@ -182,6 +182,10 @@ int query_block_add(struct db *db, int64_t stage, int index, const struct slot *
 		    int64_t *id, struct err *e);
 int query_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n,
 		 struct err *e); /* by index */
+/* Only those without a valid attempt, by index, and how many blocks the stage has in all: what the
+ * next step depends on, at a cost that does not grow with the trials that were run. */
+int query_open_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n,
+		      size_t *total, struct err *e);
 
 /* -- allocations and attempts ----------------------------------------------------------------- */
 
@@ -400,5 +404,9 @@ struct cost_row {
 			   scheduler, that of its trials */
 };
 int query_cost(struct db *db, int64_t campaign, struct cost_row *out, struct err *e);
+/* One allocation's part in trials_all and node_s: a campaign adds up what it settles, since
+ * query_cost() walks over all of its trials. */
+int query_allocation_cost(struct db *db, int64_t allocation, int64_t *trials, double *node_s,
+			  struct err *e);
 
 #endif

@@ -432,7 +432,8 @@ int query_attempt_ingest(struct db *db, int64_t attempt_id, const char *manifest
 	struct target t = {0};
 	struct ingest in = {.db = db, .t = &t, .now_us = now_us, .e = e};
 	bool seen = true;
-	int rc = db_begin(db, "ingest an attempt", e);
+	bool own;
+	int rc = db_enter(db, "ingest an attempt", &own, e);
 
 	if (rc < 0)
 		return rc;
@@ -454,7 +455,7 @@ int query_attempt_ingest(struct db *db, int64_t attempt_id, const char *manifest
 			break;
 		}
 	}
-	rc = db_leave(db, true, rc, e);
+	rc = db_leave(db, own, rc, e);
 	free(t.hash);
 	if (rc == 0)
 		*again = seen;

@@ -7,7 +7,7 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { FAULTS, QUALITY_PUT, QUALITY, COST };
+enum { FAULTS, QUALITY_PUT, QUALITY, COST, ALLOCATION_COST };
 const char *const query_sql_report[] = {
 	[FAULTS] =
 		"SELECT stage_kind, block_index, attempt, slot, arm_label, state, reason, log_path "
@@ -23,6 +23,15 @@ const char *const query_sql_report[] = {
 	[COST] = "SELECT trials_timed, trials_all, attempts, attempts_void, allocations, trial_s, "
 		 "node_s "
 		 "FROM v_cost WHERE campaign = :campaign",
+	/* as in v_cost: a test holds the two against each other */
+	[ALLOCATION_COST] =
+		"SELECT (SELECT count(*) FROM attempt a JOIN trial t ON t.attempt = a.id "
+		"WHERE a.allocation = l.id) AS trials, "
+		"coalesce(l.end_us - l.start_us, (SELECT sum(t.wall_us) FROM attempt a "
+		"JOIN trial t ON t.attempt = a.id WHERE a.allocation = l.id), 0) "
+		"* max(1, (SELECT count(*) FROM allocation_node n WHERE n.allocation = l.id)) / "
+		"1e6 "
+		"AS node_s FROM allocation l WHERE l.id = :id",
 	NULL,
 };
 #define SQL(which) query_sql_report[which]
@@ -164,4 +173,19 @@ int query_cost(struct db *db, int64_t campaign, struct cost_row *out, struct err
 	if (rc == 0)
 		*out = c;
 	return rc;
+}
+
+int query_allocation_cost(struct db *db, int64_t allocation, int64_t *trials, double *node_s,
+			  struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(ALLOCATION_COST), "read the allocation's cost", e);
+
+	bind_i64(&s, ":id", allocation);
+	if (stmt_row(&s)) {
+		*trials = col_i64(&s, "trials");
+		*node_s = col_real(&s, "node_s");
+	} else {
+		stmt_fail(&s, ERR_NOT_FOUND, "there is no allocation %lld", (long long)allocation);
+	}
+	return stmt_close(&s);
 }

@@ -6,7 +6,30 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { PUT, ARM_PUT, EXPERIMENT_PUT, CLOSE, LIST, ARMS, BLOCK_PUT, SLOT_PUT, BLOCKS, SLOTS };
+enum {
+	PUT,
+	ARM_PUT,
+	EXPERIMENT_PUT,
+	CLOSE,
+	LIST,
+	ARMS,
+	BLOCK_PUT,
+	SLOT_PUT,
+	BLOCKS,
+	OPEN_BLOCKS,
+	COUNT,
+	SLOTS
+};
+
+#define BLOCK_COLUMNS                                                                       \
+	"SELECT b.id, b.idx, a.id AS attempt_id, a.number, a.state, a.reason, a.dir, "      \
+	"a.allocation, l.token, l.job_id, (SELECT count(*) FROM attempt w "                 \
+	"WHERE w.block = b.id AND w.state IN ('void', 'lost') AND "                         \
+	"w.reason IS NOT 'cancelled' AND w.id > c.resume_attempt) AS voids "                \
+	"FROM block b JOIN stage s ON s.id = b.stage JOIN campaign c ON c.id = s.campaign " \
+	"LEFT JOIN attempt a ON a.block = b.id AND a.number = "                             \
+	"(SELECT max(m.number) FROM attempt m WHERE m.block = b.id) "                       \
+	"LEFT JOIN allocation l ON l.id = a.allocation WHERE b.stage = :stage "
 const char *const query_sql_stage[] = {
 	[PUT] = "INSERT INTO stage(campaign, hypothesis, seq, round, kind, planned_blocks, "
 		"alpha_share, "
@@ -26,19 +49,11 @@ const char *const query_sql_stage[] = {
 	[BLOCK_PUT] = "INSERT INTO block(stage, idx) VALUES (:stage, :idx)",
 	[SLOT_PUT] = "INSERT INTO slot(block, idx, arm, repeat, kind) "
 		     "VALUES (:block, :idx, :arm, :repeat, :kind)",
-	[BLOCKS] = "SELECT b.id, b.idx, a.id AS attempt_id, a.number, a.state, a.reason, a.dir, "
-		   "a.allocation, l.token, l.job_id, (SELECT count(*) FROM attempt w "
-		   "WHERE w.block = b.id AND w.state IN ('void', 'lost') AND "
-		   "w.reason IS NOT 'cancelled' AND w.id > c.resume_attempt) AS voids "
-		   "FROM block b JOIN stage s ON s.id = b.stage "
-		   "JOIN campaign c ON c.id = s.campaign "
-		   "LEFT JOIN attempt a ON a.block = b.id AND a.number = "
-		   "(SELECT max(m.number) FROM attempt m WHERE m.block = b.id) "
-		   "LEFT JOIN allocation l ON l.id = a.allocation WHERE b.stage = :stage ORDER BY "
-		   "b.idx",
-	[SLOTS] = "SELECT s.block, s.arm, s.repeat, s.kind FROM block b JOIN slot s ON s.block = "
-		  "b.id "
-		  "WHERE b.stage = :stage ORDER BY b.idx, s.idx",
+	[BLOCKS] = BLOCK_COLUMNS "ORDER BY b.idx",
+	[OPEN_BLOCKS] = BLOCK_COLUMNS "AND NOT EXISTS (SELECT 1 FROM attempt v "
+				      "WHERE v.block = b.id AND v.state = 'valid') ORDER BY b.idx",
+	[COUNT] = "SELECT count(*) AS n FROM block WHERE stage = :stage",
+	[SLOTS] = "SELECT arm, repeat, kind FROM slot WHERE block = :block ORDER BY idx",
 	NULL,
 };
 #define SQL(which) query_sql_stage[which]
@@ -301,28 +316,17 @@ static void read_block(struct stmt *s, struct block_row *b)
 	b->job_id = col_text(s, "job_id");
 }
 
-/* Slots of all blocks in one pass, in the order of the blocks that are there already. */
-static int read_slots(struct db *db, int64_t stage, struct block_row *v, size_t n, struct err *e)
+static int read_slots(struct db *db, struct block_row *b, struct err *e)
 {
 	struct stmt s = stmt_open(db, SQL(SLOTS), "list slots", e);
-	size_t at = 0, cap = 0;
+	size_t cap = 0;
 
-	bind_i64(&s, ":stage", stage);
+	bind_i64(&s, ":block", b->id);
 	while (stmt_row(&s)) {
-		int64_t block = col_i64(&s, "block");
 		struct slot *slot;
 
-		while (at < n && v[at].id != block) {
-			at++;
-			cap = 0;
-		}
-		if (at == n) {
-			stmt_fail(&s, ERR_STATE, "slots of block %lld, which is not of stage %lld",
-				  (long long)block, (long long)stage);
-			break;
-		}
-		v[at].slots = xgrow(v[at].slots, v[at].n_slots, &cap, sizeof *v[at].slots);
-		slot = &v[at].slots[v[at].n_slots++];
+		b->slots = xgrow(b->slots, b->n_slots, &cap, sizeof *b->slots);
+		slot = &b->slots[b->n_slots++];
 		slot->arm = col_i64(&s, "arm");
 		slot->repeat = col_int(&s, "repeat");
 		COL_WORD(&s, "kind", slot_kind, &slot->kind);
@@ -330,9 +334,10 @@ static int read_slots(struct db *db, int64_t stage, struct block_row *v, size_t 
 	return stmt_close(&s);
 }
 
-int query_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n, struct err *e)
+static int list_blocks(struct db *db, int64_t stage, const char *sql, struct block_row **out,
+		       size_t *n, struct err *e)
 {
-	struct stmt s = stmt_open(db, SQL(BLOCKS), "list blocks", e);
+	struct stmt s = stmt_open(db, sql, "list blocks", e);
 	struct block_row *v = NULL;
 	size_t used = 0, cap = 0;
 	int rc;
@@ -344,8 +349,8 @@ int query_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n
 		read_block(&s, &v[used++]);
 	}
 	rc = stmt_close(&s);
-	if (rc == 0)
-		rc = read_slots(db, stage, v, used, e);
+	for (size_t i = 0; i < used && rc == 0; i++)
+		rc = read_slots(db, &v[i], e);
 	if (rc < 0) {
 		block_rows_free(v, used);
 		return rc;
@@ -353,6 +358,23 @@ int query_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n
 	*out = v;
 	*n = used;
 	return 0;
+}
+
+int query_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n, struct err *e)
+{
+	return list_blocks(db, stage, SQL(BLOCKS), out, n, e);
+}
+
+int query_open_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n,
+		      size_t *total, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(COUNT), "count blocks", e);
+	int rc;
+
+	bind_i64(&s, ":stage", stage);
+	*total = stmt_row(&s) ? (size_t)col_i64(&s, "n") : 0;
+	rc = stmt_close(&s);
+	return rc < 0 ? rc : list_blocks(db, stage, SQL(OPEN_BLOCKS), out, n, e);
 }
 
 void block_rows_free(struct block_row *v, size_t n)

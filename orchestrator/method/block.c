@@ -281,7 +281,6 @@ static int submit(struct campaign *c, const struct stage_row *s, const struct bl
 	if (rc == -ERR_TEMP)
 		return rc;
 	if (rc < 0) {
-		c->cost_known = false;
 		(void)query_attempt_fail(c->ws->db, b->attempt_id, ATTEMPT_VOID,
 					 e ? e->text : "submit failed", clock_utc_us(c->ws->clock),
 					 NULL);
@@ -339,8 +338,8 @@ static int add_block(struct campaign *c, const struct stage_row *s, const struct
 
 	if (rc < 0)
 		return rc;
-	slots = plan_slots(c, s, c->facts.n_blocks, arms, n_arms, &n);
-	return query_block_add(c->ws->db, s->id, (int)c->facts.n_blocks, slots, n, id, e);
+	slots = plan_slots(c, s, c->facts.total, arms, n_arms, &n);
+	return query_block_add(c->ws->db, s->id, (int)c->facts.total, slots, n, id, e);
 }
 
 static struct block_row *block_by_id(struct facts *f, int64_t id)
@@ -396,7 +395,6 @@ static int fail_attempt(struct campaign *c, const struct block_row *b, enum atte
 	int rc = query_attempt_fail(c->ws->db, b->attempt_id, state, reason,
 				    clock_utc_us(c->ws->clock), e);
 
-	c->cost_known = false;
 	if (rc == 0)
 		rc = campaign_event(c, e, attempt_state_name(state), "block %d attempt %d (%s): %s",
 				    b->index + 1, b->attempt, b->dir, reason);
@@ -405,16 +403,57 @@ static int fail_attempt(struct campaign *c, const struct block_row *b, enum atte
 	return rc;
 }
 
+/* Take the allocation's cost out of the sum (sign -1) before something about it is stored, and put
+ * it back (+1) after that: right also if it was stored once before. */
+static int recost(struct campaign *c, int64_t allocation, int sign, struct err *e)
+{
+	int64_t trials = 0;
+	double node_s = 0;
+	int rc = query_allocation_cost(c->ws->db, allocation, &trials, &node_s, e);
+
+	if (rc == 0) {
+		c->trials += sign * trials;
+		c->node_s += sign * node_s;
+	}
+	return rc;
+}
+
+/* How long the nodes were ours, by the agent's clock. */
+static int store_times(struct campaign *c, const struct block_row *b, const struct attempt_files *a,
+		       struct err *e)
+{
+	if (a->start_us <= 0 || a->end_us < a->start_us)
+		return 0;
+	return query_allocation_end(c->ws->db, b->allocation,
+				    job_end_name(a->complete ? END_OK : END_FAILED), NULL, NULL,
+				    a->start_us, a->end_us, e);
+}
+
+static int store_results(struct campaign *c, const struct block_row *b, struct attempt_files *a,
+			 struct err *e)
+{
+	struct db *db = c->ws->db;
+	bool again = false;
+	int rc = db_begin(db, "store an attempt", e);
+
+	if (rc < 0)
+		return rc;
+	if ((rc = query_attempt_ingest(db, b->attempt_id, a->hash, a->trials, a->n,
+				       (const char *const *)strv_end(&a->nodes), a->nodes.n,
+				       clock_utc_us(c->ws->clock), &again, e)) == 0 &&
+	    (rc = store_times(c, b, a, e)) == 0)
+		rc = db_commit(db, e);
+	if (rc < 0)
+		db_rollback(db);
+	return rc;
+}
+
 static int store_attempt(struct campaign *c, const struct block_row *b, struct attempt_files *a,
 			 struct err *e)
 {
-	bool again = false;
-	int rc = query_attempt_ingest(c->ws->db, b->attempt_id, a->hash, a->trials, a->n,
-				      (const char *const *)strv_end(&a->nodes), a->nodes.n,
-				      clock_utc_us(c->ws->clock), &again, e);
 	size_t failed = 0;
+	int rc = store_results(c, b, a, e);
 
-	c->cost_known = false;
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < a->n; i++)
@@ -438,6 +477,15 @@ static int judge_attempt(struct campaign *c, const struct stage_row *s, const st
 	return reason ? fail_attempt(c, b, ATTEMPT_VOID, reason, e) : store_attempt(c, b, a, e);
 }
 
+/* What is broken or partial took its time all the same. */
+static int refuse_attempt(struct campaign *c, const struct block_row *b,
+			  const struct attempt_files *a, struct err *e)
+{
+	int rc = store_times(c, b, a, e);
+
+	return rc < 0 ? rc : fail_attempt(c, b, ATTEMPT_VOID, a->reason, e);
+}
+
 static int take_results(struct campaign *c, const struct stage_row *s, const struct block_row *b,
 			bool *changed, struct err *e)
 {
@@ -450,8 +498,11 @@ static int take_results(struct campaign *c, const struct stage_row *s, const str
 	if (rc == -ERR_NOT_FOUND)
 		return 0;
 	*changed = true;
-	rc = a.complete ? judge_attempt(c, s, b, &a, e)
-			: fail_attempt(c, b, ATTEMPT_VOID, a.reason ? a.reason : "incomplete", e);
+	rc = recost(c, b->allocation, -1, e);
+	if (rc == 0)
+		rc = a.complete ? judge_attempt(c, s, b, &a, e) : refuse_attempt(c, b, &a, e);
+	if (rc == 0)
+		rc = recost(c, b->allocation, 1, e);
 	attempt_files_done(&a);
 	return rc;
 }
@@ -512,9 +563,12 @@ static int judge_ended(struct campaign *c, const struct stage_row *s, const stru
 		"job %s is %s (%s%s%s) and left no done.json; its own output: %s/agent.out",
 		b->job_id, job_state_name(st->state), job_end_name(st->end),
 		*st->reason ? ", " : "", st->reason, b->dir);
-	rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(st->end), st->reason,
-				  st->nodes, st->start_us, st->end_us, e);
-	return rc < 0 ? rc : fail_attempt(c, b, state, reason, e);
+	if ((rc = recost(c, b->allocation, -1, e)) < 0 ||
+	    (rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(st->end), st->reason,
+				       st->nodes, st->start_us, st->end_us, e)) < 0 ||
+	    (rc = recost(c, b->allocation, 1, e)) < 0)
+		return rc;
+	return fail_attempt(c, b, state, reason, e);
 }
 
 static int poll_jobs(struct campaign *c, const struct stage_row *s, bool *changed, struct err *e)

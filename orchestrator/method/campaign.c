@@ -278,22 +278,31 @@ static int open_scheduler(struct campaign *c, const struct campaign_options *o, 
 	return c->sched->capacity(c->run, &c->capacity, e);
 }
 
+static int load_cost(struct campaign *c, struct err *e)
+{
+	struct cost_row cost;
+	int rc = query_cost(c->ws->db, c->row.id, &cost, e);
+
+	if (rc == 0) {
+		c->trials = cost.trials_all;
+		c->node_s = cost.node_s;
+	}
+	return rc;
+}
+
 /* Whoever resumes a stopped campaign has seen why it stopped: budgets that are used up begin anew,
  * and blocks that were lost too often are tried again. */
 static int resume_state(struct campaign *c, struct err *e)
 {
 	const struct budget *b = &c->recipe->budget;
-	struct cost_row cost;
 	int rc;
 
 	if (c->row.state != CAMPAIGN_STOPPED)
 		return 0;
-	if ((rc = query_cost(c->ws->db, c->row.id, &cost, e)) < 0)
-		return rc;
-	if (b->trials > 0 && cost.trials_all - c->row.resume_trials >= b->trials)
-		c->row.resume_trials = cost.trials_all;
-	if (b->node_hours > 0 && (cost.node_s - c->row.resume_node_s) / 3600 >= b->node_hours)
-		c->row.resume_node_s = cost.node_s;
+	if (b->trials > 0 && c->trials - c->row.resume_trials >= b->trials)
+		c->row.resume_trials = c->trials;
+	if (b->node_hours > 0 && (c->node_s - c->row.resume_node_s) / 3600 >= b->node_hours)
+		c->row.resume_node_s = c->node_s;
 	rc = query_campaign_resume(c->ws->db, c->row.id, c->row.resume_trials, c->row.resume_node_s,
 				   e);
 	if (rc == 0)
@@ -312,8 +321,9 @@ int campaign_open(struct workspace *w, int64_t id, const struct campaign_options
 	c->tell_ctx = o->tell_ctx;
 	if ((rc = query_campaign_get(w->db, id, &c->row, e)) < 0 ||
 	    (rc = load_recipe(c, o->recipe, e)) < 0 || (rc = load_env(c, e)) < 0 ||
-	    (rc = take_lease(c, o->take_over, e)) < 0 || (rc = resume_state(c, e)) < 0 ||
-	    (rc = open_scheduler(c, o, e)) < 0 || (rc = facts_load(c, e)) < 0) {
+	    (rc = take_lease(c, o->take_over, e)) < 0 || (rc = load_cost(c, e)) < 0 ||
+	    (rc = resume_state(c, e)) < 0 || (rc = open_scheduler(c, o, e)) < 0 ||
+	    (rc = facts_load(c, e)) < 0) {
 		campaign_close(c);
 		return rc;
 	}

@@ -25,44 +25,34 @@ static void count_blocks(struct facts *f)
 	for (size_t i = 0; i < f->n_blocks; i++) {
 		const struct block_row *b = &f->blocks[i];
 
-		f->valid += b->attempt_id && b->state == ATTEMPT_VALID;
 		f->in_flight += b->attempt_id &&
 				(b->state == ATTEMPT_PLANNED || b->state == ATTEMPT_SUBMITTED);
 		f->dropped += facts_block_dropped(b);
 	}
+	f->valid = f->total - f->n_blocks;
 }
 
 /* Which budget is used up, or NULL. */
-static const char *used_up(const struct campaign *c, const struct cost_row *cost)
+static const char *used_up(const struct campaign *c)
 {
 	const struct budget *b = &c->recipe->budget;
 
 	if (c->row.deadline_us > 0 && clock_utc_us(c->ws->clock) >= c->row.deadline_us)
 		return "time";
-	if (b->node_hours > 0 && (cost->node_s - c->row.resume_node_s) / 3600 >= b->node_hours)
+	if (b->node_hours > 0 && (c->node_s - c->row.resume_node_s) / 3600 >= b->node_hours)
 		return "node hours";
-	if (b->trials > 0 && cost->trials_all - c->row.resume_trials >= b->trials)
+	if (b->trials > 0 && c->trials - c->row.resume_trials >= b->trials)
 		return "trials";
 	return NULL;
 }
 
-/* Summing up all trials is dear, and only results and ended jobs change the sum. */
-static int load_cost(struct campaign *c, struct err *e)
-{
-	int rc = c->cost_known ? 0 : query_cost(c->ws->db, c->row.id, &c->cost, e);
-
-	c->cost_known = rc == 0;
-	return rc;
-}
-
 static void judge_budget(struct campaign *c)
 {
-	const struct cost_row *cost = &c->cost;
 	struct facts *f = &c->facts;
 
-	f->trials = cost->trials_all;
-	f->node_s = cost->node_s;
-	f->budget_text = used_up(c, cost);
+	f->trials = c->trials;
+	f->node_s = c->node_s;
+	f->budget_text = used_up(c);
 	f->over_budget = f->budget_text != NULL;
 }
 
@@ -74,11 +64,10 @@ int facts_load_blocks(struct campaign *c, struct err *e)
 
 	block_rows_free(f->blocks, f->n_blocks);
 	f->blocks = NULL;
-	f->n_blocks = f->valid = f->in_flight = f->dropped = 0;
-	if ((rc = load_cost(c, e)) < 0)
-		return rc;
+	f->n_blocks = f->total = f->valid = f->in_flight = f->dropped = 0;
 	if (last && last->open &&
-	    (rc = query_blocks(c->ws->db, last->id, &f->blocks, &f->n_blocks, e)) < 0)
+	    (rc = query_open_blocks(c->ws->db, last->id, &f->blocks, &f->n_blocks, &f->total, e)) <
+		    0)
 		return rc;
 	count_blocks(f);
 	judge_budget(c);

@@ -596,8 +596,12 @@ static void read_manifest(const struct reader *r, const struct json *done)
 	if (!a->complete)
 		incomplete(a, "partial attempt: %s",
 			   json_text(json_get(done, "reason"), "no reason given"));
-	if (!str_eq(json_text(json_get(done, "token"), ""), r->plan->token))
+	if (!str_eq(json_text(json_get(done, "token"), ""), r->plan->token)) {
 		incomplete(a, "done.json: its token is that of another attempt");
+		return;
+	}
+	a->start_us = json_i64(json_get(done, "start_us"), 0);
+	a->end_us = json_i64(json_get(done, "end_us"), 0);
 	if (n != r->plan->n_slots)
 		incomplete(a, "done.json: it lists %zu slots, %zu were planned", n,
 			   r->plan->n_slots);

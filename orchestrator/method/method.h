@@ -44,11 +44,12 @@ struct facts {
 	size_t n_verdicts;
 	struct ablation_row *ablations;
 	size_t n_ablations;
-	struct block_row *blocks; /* of the last stage */
+	struct block_row *blocks; /* of the last stage, when it is open: those not valid yet */
 	size_t n_blocks;
-	size_t valid, in_flight, dropped; /* of these blocks */
-	int64_t trials;                   /* timed and warm-up, so far */
-	double node_s;                    /* spent so far */
+	size_t total, valid;       /* blocks of that stage */
+	size_t in_flight, dropped; /* of `blocks` */
+	int64_t trials;            /* timed and warm-up, so far */
+	double node_s;             /* spent so far */
 	bool over_budget;
 	const char *budget_text; /* which bound, static */
 };
@@ -67,8 +68,8 @@ struct campaign {
 	bool leased;
 	struct kvs env; /* captured at the first run */
 	struct facts facts;
-	struct cost_row cost;
-	bool cost_known; /* no result and no end of an allocation was stored since */
+	int64_t trials; /* cost so far, added up: it equals query_cost()'s */
+	double node_s;
 	int64_t beat_us; /* last heartbeat, monotonic */
 	size_t wanted;   /* valid blocks that the open stage wanted when it was last asked */
 	progress_f tell;

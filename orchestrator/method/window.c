@@ -20,13 +20,14 @@ enum {
 	/* Points of a curve: four octaves of 8. A batch is seldom changed by more than 16 times. */
 	CURVE_OCTAVE = 8,
 	CURVE_POINTS = 4 * CURVE_OCTAVE,
+	PLACES_FIRST = 1024, /* of steps, to begin with */
 };
 
 struct series {
 	char *metric, *labels;
 	double *v;
-	int64_t *step;
-	size_t n, cap, cap_step;
+	size_t n, cap;
+	int64_t first_step, last_step;
 	const char *missing; /* static text of the first nan or inf */
 	int64_t missing_step;
 };
@@ -39,12 +40,21 @@ struct curve {
 	size_t n, cap, cap_at;
 };
 
+/* Keys numbered in order of appearance, hashed: a log may count down, or jump. */
+struct number {
+	int64_t key, number; /* number -1: free */
+};
+struct numbers {
+	struct number *v;
+	size_t n, cap; /* cap: a power of two */
+};
+
 struct window {
-	int64_t warmup, steps, from_us, to_us;
-	int64_t *order; /* distinct steps as they appeared */
-	size_t n_order, cap_order;
+	int64_t warmup, n_steps, from_us, to_us;
+	struct numbers steps, taken; /* steps as they appeared; (series, step) that have a value */
 	struct series *series;
 	size_t n_series, cap_series, total;
+	size_t last; /* series of the last value: the next one is mostly the one after it */
 	struct window_fact *facts;
 	size_t n_facts, cap_facts;
 	struct curve *curves;
@@ -56,7 +66,7 @@ struct window *window_new(int64_t warmup, int64_t steps)
 	struct window *w = xcalloc(1, sizeof *w);
 
 	w->warmup = warmup;
-	w->steps = steps;
+	w->n_steps = steps;
 	return w;
 }
 
@@ -68,7 +78,6 @@ void window_free(struct window *w)
 		free(w->series[i].metric);
 		free(w->series[i].labels);
 		free(w->series[i].v);
-		free(w->series[i].step);
 	}
 	for (size_t i = 0; i < w->n_facts; i++) {
 		free(w->facts[i].key);
@@ -82,7 +91,8 @@ void window_free(struct window *w)
 	free(w->curves);
 	free(w->series);
 	free(w->facts);
-	free(w->order);
+	free(w->steps.v);
+	free(w->taken.v);
 	free(w);
 }
 
@@ -100,29 +110,56 @@ void window_span(const struct window *w, int64_t *from_us, int64_t *to_us)
 
 size_t window_steps(const struct window *w)
 {
-	return w->n_order;
+	return w->steps.n;
 }
 
-/* Index of a step in order of appearance. Steps come almost always in order, and the lines of one
- * step together: the newest few are looked at first. */
-static int64_t step_ordinal(struct window *w, int64_t step)
+/* Where a key is, or the free place where it belongs. */
+static struct number *find_number(const struct numbers *t, int64_t key)
 {
-	for (size_t i = w->n_order; i-- > 0;)
-		if (w->order[i] == step)
-			return (int64_t)i;
-		else if (w->order[i] < step && i + 1 == w->n_order)
-			break;
-	w->order = xgrow(w->order, w->n_order, &w->cap_order, sizeof *w->order);
-	w->order[w->n_order] = step;
-	return (int64_t)w->n_order++;
+	/* Fibonacci hashing: neighbours, which steps are, land far apart. */
+	size_t i = (size_t)(((uint64_t)key * 0x9e3779b97f4a7c15u) >> 32) & (t->cap - 1);
+
+	while (t->v[i].number >= 0 && t->v[i].key != key)
+		i = (i + 1) & (t->cap - 1);
+	return &t->v[i];
+}
+
+/* Twice the room, and everything in its new place; at most half full. */
+static void grow_numbers(struct numbers *t)
+{
+	struct numbers old = *t;
+
+	t->cap = old.cap ? 2 * old.cap : PLACES_FIRST;
+	t->v = xcalloc(t->cap, sizeof *t->v);
+	for (size_t i = 0; i < t->cap; i++)
+		t->v[i].number = -1;
+	for (size_t i = 0; i < old.cap; i++)
+		if (old.v[i].number >= 0)
+			*find_number(t, old.v[i].key) = old.v[i];
+	free(old.v);
+}
+
+/* The number of a key in order of appearance; *first: it was not there yet. */
+static int64_t number_of(struct numbers *t, int64_t key, bool *first)
+{
+	struct number *p;
+
+	if (2 * t->n >= t->cap)
+		grow_numbers(t);
+	p = find_number(t, key);
+	*first = p->number < 0;
+	if (*first)
+		*p = (struct number){.key = key, .number = (int64_t)t->n++};
+	return p->number;
 }
 
 static bool inside(struct window *w, const struct probe_value *v)
 {
 	if (v->step >= 0) {
-		int64_t i = step_ordinal(w, v->step);
+		bool first;
+		int64_t i = number_of(&w->steps, v->step, &first);
 
-		return i >= w->warmup && (w->steps == 0 || i < w->warmup + w->steps);
+		return i >= w->warmup && (w->n_steps == 0 || i < w->warmup + w->n_steps);
 	}
 	if (v->t_us >= 0 && w->to_us > 0)
 		return v->t_us >= w->from_us && v->t_us <= w->to_us;
@@ -148,23 +185,35 @@ static struct series *series_of(struct window *w, const char *metric, const char
 {
 	struct series *s;
 
-	for (size_t i = 0; i < w->n_series; i++)
+	for (size_t k = 1; k <= w->n_series; k++) {
+		size_t i = (w->last + k) % w->n_series;
+
 		if (strcmp(w->series[i].metric, metric) == 0 &&
-		    strcmp(w->series[i].labels, labels) == 0)
+		    strcmp(w->series[i].labels, labels) == 0) {
+			w->last = i;
 			return &w->series[i];
+		}
+	}
 	if (w->n_series == WINDOW_MAX_SERIES)
 		return NULL;
 	w->series = xgrow(w->series, w->n_series, &w->cap_series, sizeof *w->series);
+	w->last = w->n_series;
 	s = &w->series[w->n_series++];
 	s->metric = xstrdup(metric);
 	s->labels = xstrdup(labels);
 	return s;
 }
 
-/* Every rank may print the same step: the first is kept (rank 0 prints first, or alone). */
-static bool seen(const struct series *s, int64_t step)
+/* Every rank may print the same step, some of them late: the first is kept (rank 0 prints first, or
+ * alone). */
+static bool is_repeat(struct window *w, const struct series *s, int64_t step)
 {
-	return step >= 0 && s->n > 0 && s->step[s->n - 1] == step;
+	bool first = true;
+	int64_t series = (int64_t)(s - w->series);
+
+	if (step >= 0) /* numbers of steps are far below 2^32: each was a line */
+		number_of(&w->taken, series << 32 | number_of(&w->steps, step, &first), &first);
+	return !first;
 }
 
 void window_keep_curve(struct window *w, const char *metric)
@@ -179,6 +228,7 @@ void window_keep_curve(struct window *w, const char *metric)
 static void take_curve(struct window *w, const struct probe_value *v)
 {
 	int64_t at;
+	bool first;
 
 	if (v->step < 0 || v->missing || v->n_labels)
 		return;
@@ -187,9 +237,9 @@ static void take_curve(struct window *w, const struct probe_value *v)
 
 		if (!str_eq(c->metric, v->metric))
 			continue;
-		at = step_ordinal(w, v->step);
-		if ((w->steps && at >= w->warmup + w->steps) || (c->n && at <= c->at[c->n - 1]) ||
-		    w->total == WINDOW_MAX_VALUES)
+		at = number_of(&w->steps, v->step, &first);
+		if ((w->n_steps && at >= w->warmup + w->n_steps) ||
+		    (c->n && at <= c->at[c->n - 1]) || w->total == WINDOW_MAX_VALUES)
 			return;
 		c->v = xgrow(c->v, c->n, &c->cap, sizeof *c->v);
 		c->at = xgrow(c->at, c->n, &c->cap_at, sizeof *c->at);
@@ -222,12 +272,13 @@ static void take_value(void *ctx, const struct probe_value *v)
 		}
 		return;
 	}
-	if (seen(s, v->step))
+	if (is_repeat(w, s, v->step))
 		return;
 	s->v = xgrow(s->v, s->n, &s->cap, sizeof *s->v);
-	s->step = xgrow(s->step, s->n, &s->cap_step, sizeof *s->step);
-	s->v[s->n] = v->value;
-	s->step[s->n++] = v->step;
+	if (s->n == 0)
+		s->first_step = v->step;
+	s->last_step = v->step;
+	s->v[s->n++] = v->value;
 	w->total++;
 }
 
@@ -359,8 +410,8 @@ static double per_step(const struct window *w, const char *what)
 
 	if (s)
 		return stats_mean(s->v, s->n);
-	if (c && c->n > 1 && c->step[c->n - 1] > c->step[0])
-		return (c->v[c->n - 1] - c->v[0]) / (double)(c->step[c->n - 1] - c->step[0]);
+	if (c && c->n > 1 && c->last_step > c->first_step)
+		return (c->v[c->n - 1] - c->v[0]) / (double)(c->last_step - c->first_step);
 	if (r && t)
 		return rate_mean(r, t) * stats_mean(t->v, t->n) / 1000;
 	return NAN;

@@ -91,9 +91,10 @@ struct attempt_files {
 	struct quality_trial *quality; /* of each trial; NULL: nothing is known of its steps */
 	size_t n;
 	struct strv nodes;
-	char hash[33]; /* of the manifest */
-	bool complete; /* the manifest says so and every record is there and intact */
-	char *reason;  /* why not; NULL */
+	char hash[33];            /* of the manifest */
+	int64_t start_us, end_us; /* of the allocation, by the agent; 0: not known */
+	bool complete;            /* the manifest says so and every record is there and intact */
+	char *reason;             /* why not; NULL */
 };
 void attempt_files_done(struct attempt_files *a);
 

@@ -39,6 +39,10 @@ enum slurm_base {
 	SLURM_OOM,
 };
 
+/* A node's health check takes so long at most; only a guard against sites where our signal of a
+ * cancelled job gets lost. */
+enum { PROLOG_MAX_S = 300 };
+
 static const char *const base_names[] = {
 	[SLURM_PENDING] = "PENDING",     [SLURM_RUNNING] = "RUNNING",
 	[SLURM_SUSPENDED] = "SUSPENDED", [SLURM_COMPLETED] = "COMPLETED",
@@ -58,11 +62,12 @@ static bool has_text(const char *s)
 	return s && *s;
 }
 
-/* A prolog that fails leaves a job that was given nodes, started and ended in the same second, and
- * was cancelled by nobody: a job that ran and was cancelled carries the signal. */
+/* A prolog that fails leaves a job that was given nodes, ended soon after its start, and was
+ * cancelled by nobody: a job that ran and was cancelled carries the signal. */
 static enum job_end decode_cancelled(const struct slurm_raw *r)
 {
-	bool was_placed = has_text(r->nodes) && r->start_s > 0 && r->start_s == r->end_s;
+	bool was_placed = has_text(r->nodes) && r->start_s > 0 &&
+			  r->end_s - r->start_s <= PROLOG_MAX_S;
 
 	return was_placed && r->exit == 0 && r->reason == REASON_NONE ? END_LAUNCH_FAILED
 								      : END_CANCELLED;

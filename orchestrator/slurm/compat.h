@@ -14,7 +14,9 @@
 #define SLURM_BACKWARD_COMPAT 1
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
+#ifndef SLURM_VERSION_NUM /* a header of its own from 21.08 on */
 #include <slurm/slurm_version.h>
+#endif
 
 #define COMPAT_AT(major, minor) (SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(major, minor, 0))
 

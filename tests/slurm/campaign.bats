@@ -32,7 +32,7 @@ teardown() {
 	cat "$WS"/blocks/*/t*.json | jq -s -e '[.[].ranks | map(.rank) | sort] | map(select(. == [-1, 0, 1])) | length > 10'
 	# nothing is left behind
 	end_all_jobs
-	! pgrep -f "$WS"
+	[ -z "$(pgrep -f "$WS")" ]
 }
 
 @test "Ctrl-C cancels the jobs, kill -9 cannot: after both, resume comes to the same result" {

@@ -5,6 +5,8 @@
  */
 #include "tests/unit/world.h"
 
+#include "orchestrator/method/method.h"
+#include "tests/unit/near.h"
 #include "tests/unit/store.h"
 
 #define TRUTH "{\"effects\": {\"A=1\": 0.2}, \"sd_run\": 0.01, \"fixed\": true"
@@ -78,14 +80,28 @@ static void test_trials(void **state)
 	world_close(&w);
 }
 
-/* With several blocks in flight none is added once the budget is used up. */
+/* With several blocks in flight, which begin and end one after the other, none is added once the
+ * budget is used up. */
 static void test_trials_with_several_jobs_in_flight(void **state)
 {
+	struct campaign_options o = {.sched = sched_find("fake"),
+				     .spec = TRUTH ", \"nodes\": 4, \"at_once\": 4}"};
+	enum campaign_step step = CAMPAIGN_AGAIN;
+	struct campaign *c = NULL;
 	struct world w;
+	struct err e = {0};
 
 	(void)state;
 	world_open_with(&w, 1, "budget = { trials = 10 }, blocks = { aa = 40 }");
-	run(&w, TRUTH ", \"nodes\": 4, \"at_once\": 4}");
+	assert_ok(campaign_open(w.ws, w.id, &o, &c, &e));
+	while (step != CAMPAIGN_OVER) {
+		assert_ok(campaign_step(c, &step, &e));
+		if (trials(&w) == 0)
+			clock_advance(&w.time, 1000000);
+		if (step == CAMPAIGN_WAIT)
+			assert_ok(campaign_wait(c, 60 * 1000000, -1, &e));
+	}
+	campaign_close(c);
 	assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
 	assert_true(trials(&w) >= 10);
 	assert_true(trials(&w) <= 10 + 2 * 4);
@@ -186,6 +202,79 @@ static void test_blocks_that_were_dropped_are_tried_again_after_a_resume(void **
 	world_close(&w);
 }
 
+static int64_t statements(struct world *w)
+{
+	int64_t commits, n;
+
+	db_counters(w->ws->db, &commits, &n);
+	return n;
+}
+
+/* The sum that the campaign keeps is what the store says, at each step, whatever goes wrong. */
+static void test_the_cost_that_is_added_up_is_that_of_the_store(void **state)
+{
+	struct campaign_options o = {
+		.sched = sched_find("fake"),
+		.spec = TRUTH ", \"faults\": {\"lost\": 0.05, \"void\": 0.05, \"node_fail\": "
+				   "0.05, \"timeout\": 0.05, \"submit_lost\": 0.1}}"};
+	enum campaign_step step = CAMPAIGN_AGAIN;
+	struct campaign *c = NULL;
+	struct cost_row cost;
+	struct world w;
+	struct err e = {0};
+
+	(void)state;
+	world_open(&w, 1);
+	assert_ok(campaign_open(w.ws, w.id, &o, &c, &e));
+	for (int i = 0; step != CAMPAIGN_OVER; i++) {
+		assert_ok(campaign_step(c, &step, &e));
+		assert_ok(query_cost(w.ws->db, w.id, &cost, &e));
+		assert_int_equal(c->trials, cost.trials_all);
+		assert_near(c->node_s, cost.node_s, 1e-6);
+		if (step == CAMPAIGN_WAIT)
+			assert_ok(campaign_wait(c, 60 * 1000000, -1, &e));
+		if (i % 7 == 0) {
+			campaign_close(c);
+			assert_ok(campaign_open(w.ws, w.id, &o, &c, &e));
+		}
+	}
+	campaign_close(c);
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	assert_true(cost.attempts_void > 0);
+	world_close(&w);
+}
+
+/* The hundredth block costs as many statements as the tenth. */
+static void test_a_block_costs_the_same_at_the_end(void **state)
+{
+	enum { BLOCKS = 100 };
+	struct campaign_options o = {.sched = sched_find("fake"),
+				     .spec = TRUTH ", \"persist\": false}"};
+	enum campaign_step step = CAMPAIGN_AGAIN;
+	int64_t at[BLOCKS + 1] = {0}, early, late;
+	struct campaign *c = NULL;
+	struct world w;
+	struct err e = {0};
+
+	(void)state;
+	world_open_with(&w, 1, "blocks = { aa = 100 }, repeats = 10");
+	assert_ok(campaign_open(w.ws, w.id, &o, &c, &e));
+	while (at[BLOCKS] == 0) {
+		assert_ok(campaign_step(c, &step, &e));
+		if (step == CAMPAIGN_WAIT)
+			assert_ok(campaign_wait(c, 60 * 1000000, -1, &e));
+		if (c->facts.valid <= BLOCKS && at[c->facts.valid] == 0)
+			at[c->facts.valid] = statements(&w);
+	}
+	campaign_close(c);
+	early = at[20] - at[10];
+	late = at[BLOCKS] - at[BLOCKS - 10];
+	print_message("%d trials: ten blocks of 20 cost %d statements, at the end %d\n",
+		      (int)trials(&w), (int)early, (int)late);
+	assert_true(late <= early);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
@@ -196,6 +285,8 @@ int main(void)
 		cmocka_unit_test(test_what_was_measured_is_concluded),
 		cmocka_unit_test(test_a_campaign_that_has_measured_all_is_done),
 		cmocka_unit_test(test_blocks_that_were_dropped_are_tried_again_after_a_resume),
+		cmocka_unit_test(test_the_cost_that_is_added_up_is_that_of_the_store),
+		cmocka_unit_test(test_a_block_costs_the_same_at_the_end),
 	};
 
 	return cmocka_run_group_tests(t, NULL, NULL);

@@ -13,7 +13,9 @@ static struct front {
 	bool twin;      /* a submit is answered with the id of a job that is dead at once */
 	bool no_find;   /* find cannot be asked */
 	bool no_cancel; /* cancel cannot be asked */
-	int put_off;    /* so many submits are refused for now */
+	bool absent;    /* find knows of no job */
+	struct clock_virtual *ends_in_poll; /* a job's last minute passes while it is polled */
+	int put_off;                        /* so many submits are refused for now */
 	int submits, cancels;
 } front;
 
@@ -41,8 +43,11 @@ static int front_submit(struct sched_run *s, const struct sched_job *job, char i
 static int front_poll(struct sched_run *s, const char *const *ids, size_t n,
 		      struct sched_status *out, struct err *e)
 {
-	int rc = behind()->poll(s, ids, n, out, e);
+	int rc;
 
+	if (front.ends_in_poll)
+		clock_advance(front.ends_in_poll, 60 * 1000000);
+	rc = behind()->poll(s, ids, n, out, e);
 	for (size_t i = 0; i < n; i++)
 		if (str_eq(ids[i], "dead")) {
 			out[i].state = JOB_ENDED;
@@ -54,8 +59,9 @@ static int front_poll(struct sched_run *s, const char *const *ids, size_t n,
 static int front_find(struct sched_run *s, const char *token, struct sched_status *out,
 		      struct err *e)
 {
-	return front.no_find ? err_set(e, ERR_TEMP, "the controller does not answer")
-			     : behind()->find(s, token, out, e);
+	if (front.no_find)
+		return err_set(e, ERR_TEMP, "the controller does not answer");
+	return front.absent ? 0 : behind()->find(s, token, out, e);
 }
 
 static int front_cancel(struct sched_run *s, const char *id, struct err *e)
@@ -91,6 +97,14 @@ static void step_to_wait(struct campaign *c)
 	for (int i = 0; i < 100 && step == CAMPAIGN_AGAIN; i++)
 		assert_ok(campaign_step(c, &step, &e));
 	assert_int_equal(step, CAMPAIGN_WAIT);
+}
+
+static void step_once(struct campaign *c)
+{
+	enum campaign_step step;
+	struct err e = {0};
+
+	assert_ok(campaign_step(c, &step, &e));
 }
 
 static void wait_for_jobs(struct campaign *c, int seconds)
@@ -244,6 +258,48 @@ static void test_a_cancel_keeps_what_is_done_already(void **state)
 	world_close(&w);
 }
 
+/* The manifest was not there at the first look, and the job had ended when it was asked for. */
+static void test_results_that_come_in_the_last_moment_count(void **state)
+{
+	struct campaign *c;
+	struct world w;
+
+	(void)state;
+	start(&w, (struct front){0});
+	c = open_front(&w);
+	step_to_wait(c);
+	front.ends_in_poll = &w.time;
+	for (int i = 0; i < 20; i++)
+		step_once(c);
+	assert_true(attempts(&w, "valid") > 1);
+	assert_int_equal(attempts(&w, "lost") + attempts(&w, "void"), 0);
+	campaign_close(c);
+	finish(&w);
+	world_close(&w);
+}
+
+/* An attempt that was planned and never submitted is submitted by its owner only. */
+static void test_an_owner_that_was_taken_over_submits_nothing(void **state)
+{
+	struct lease other = {.host = "elsewhere", .pid = 4711};
+	enum campaign_step step;
+	struct campaign *c;
+	struct world w;
+	struct err e = {0};
+
+	(void)state;
+	start(&w, (struct front){.put_off = 100, .absent = true});
+	c = open_front(&w);
+	step_to_wait(c);
+	front.put_off = front.submits = 0;
+	other.heartbeat_us = w.time.utc_us;
+	assert_ok(query_lease_take(w.ws->db, w.id, &other, 0, true, &e));
+	assert_int_equal(campaign_step(c, &step, &e), -ERR_STATE);
+	assert_int_equal(front.submits, 0);
+	campaign_close(c);
+	world_close(&w);
+}
+
 /* The next try comes after a wait, and only the first one is written down. */
 static void test_a_submit_that_is_put_off_is_tried_again(void **state)
 {
@@ -276,6 +332,8 @@ int main(void)
 		cmocka_unit_test(test_what_cannot_be_found_stays_in_flight),
 		cmocka_unit_test(test_a_cancel_keeps_what_is_done_already),
 		cmocka_unit_test(test_a_submit_that_is_put_off_is_tried_again),
+		cmocka_unit_test(test_results_that_come_in_the_last_moment_count),
+		cmocka_unit_test(test_an_owner_that_was_taken_over_submits_nothing),
 	};
 
 	return cmocka_run_group_tests(t, NULL, NULL);

@@ -56,6 +56,8 @@ static const struct row {
 	 143, "CANCELLED", false},
 	{"cancelled while it waited", 0x4, 0, "None", 0, 0, "", 5, 5, JOB_ENDED, END_CANCELLED, 0,
 	 "CANCELLED", false},
+	{"prolog failed after a while", 0x4, 0, "None", 0, 0, "n1", 5, 47, JOB_ENDED,
+	 END_LAUNCH_FAILED, 0, "CANCELLED", false},
 	{"prolog failed", 0x4, 0, "None", 0, 0, "n1", 5, 5, JOB_ENDED, END_LAUNCH_FAILED, 0,
 	 "CANCELLED", false},
 	{"node down", 0x7, 20, "NodeDown", 0xf, 0, "", 0, 0, JOB_ENDED, END_NODE_FAIL, 143,

@@ -58,6 +58,27 @@ static void test_warmup_is_left_out_wherever_steps_begin(void **state)
 	}
 }
 
+/* Whatever the order, a step is counted when it first appears, and a million of them take no time.
+ */
+static void test_steps_may_come_in_any_order(void **state)
+{
+	enum { STEPS = 1000000 };
+	struct window *w = window_new(10, 5);
+	struct trial_result t = {0};
+
+	(void)state;
+	for (int64_t i = 0; i < STEPS; i++)
+		put(w, "loss", STEPS - i, i < 10 ? 100 : (double)i);
+	for (int64_t i = 0; i < STEPS; i++)
+		put(w, "loss", 1 + (i * 7919) % STEPS, 1000); /* all of them again, in any order */
+	assert_int_equal(window_steps(w), STEPS);
+	window_emit(w, &t);
+	assert_near(trial_result_get(&t, "loss", "n"), 5, 0);
+	assert_near(trial_result_get(&t, "loss", "mean"), 12, 1e-12); /* 10 .. 14 */
+	trial_result_done(&t);
+	window_free(w);
+}
+
 static void test_ranks_that_repeat_a_step_count_once(void **state)
 {
 	struct window *w = window_new(0, 0);
@@ -70,6 +91,27 @@ static void test_ranks_that_repeat_a_step_count_once(void **state)
 	window_emit(w, &t);
 	assert_near(trial_result_get(&t, "loss", "n"), 4, 0);
 	assert_near(trial_result_get(&t, "loss", "mean"), 1.5, 1e-12);
+	trial_result_done(&t);
+	window_free(w);
+}
+
+/* A rank that is a few steps behind says nothing new either. */
+static void test_ranks_that_lag_behind_count_once(void **state)
+{
+	struct window *w = window_new(0, 0);
+	struct trial_result t = {0};
+
+	(void)state;
+	for (int64_t i = 0; i < 10; i++) {
+		put(w, "loss", i, (double)i);
+		put(w, "step_time_ms", i, 10);
+		if (i >= 3)
+			put(w, "loss", i - 3, 1000);
+	}
+	window_emit(w, &t);
+	assert_near(trial_result_get(&t, "loss", "n"), 10, 0);
+	assert_near(trial_result_get(&t, "loss", "max"), 9, 0);
+	assert_near(trial_result_get(&t, "step_time_ms", "n"), 10, 0);
 	trial_result_done(&t);
 	window_free(w);
 }
@@ -227,7 +269,9 @@ int main(void)
 {
 	const struct CMUnitTest t[] = {
 		cmocka_unit_test(test_warmup_is_left_out_wherever_steps_begin),
+		cmocka_unit_test(test_steps_may_come_in_any_order),
 		cmocka_unit_test(test_ranks_that_repeat_a_step_count_once),
+		cmocka_unit_test(test_ranks_that_lag_behind_count_once),
 		cmocka_unit_test(test_throughput_is_work_over_time),
 		cmocka_unit_test(test_data_wait_becomes_a_ratio),
 		cmocka_unit_test(test_nan_loss_is_remembered_with_its_step),
