@@ -165,6 +165,8 @@ int fake_memory_results(const struct fake_run *r, const struct json *block,
 		if (!rc)
 			put_trial(&t, r->dir, &out->trials[out->n++]);
 	}
+	out->start_us = r->start_us;
+	out->end_us = at;
 	if (rc)
 		attempt_files_done(out);
 	return rc;
