@@ -216,7 +216,7 @@ static void test_the_cost_that_is_added_up_is_that_of_the_store(void **state)
 	struct campaign_options o = {
 		.sched = sched_find("fake"),
 		.spec = TRUTH ", \"faults\": {\"lost\": 0.05, \"void\": 0.05, \"node_fail\": "
-				   "0.05, \"timeout\": 0.05, \"submit_lost\": 0.1}}"};
+			      "0.05, \"timeout\": 0.05, \"submit_lost\": 0.1}}"};
 	enum campaign_step step = CAMPAIGN_AGAIN;
 	struct campaign *c = NULL;
 	struct cost_row cost;
