@@ -72,7 +72,7 @@ PROG_SRC   := $(sort $(wildcard tests/progs/*.c tests/workloads/*.c tests/bench/
 ALL_SRC    := orchestrator/main.c $(LIB_SRC) $(AGENT_SRC) $(SLURM_SRC) $(UNIT_SRC) $(FUZZ_SRC) $(PROG_SRC)
 HEADERS    := $(sort $(wildcard orchestrator/*/*.h experiments/*.h probes/*.h tests/*/*.h))
 CLI_TESTS  := $(sort $(wildcard tests/cli/*.bats))
-FAULT_TESTS := $(sort $(wildcard tests/faults/*.bats))
+FAULT_TESTS := $(sort $(wildcard tests/faults/*.bats) $(if $(LONG),$(wildcard tests/faults/long/*.bats)))
 SLURM_TESTS := $(sort $(wildcard tests/slurm/*.bats) $(if $(LONG),$(wildcard tests/slurm/long/*.bats)))
 
 # Tables from file names: TYPE TABLE HEADER FILES. None without the header that declares it.

@@ -3,7 +3,7 @@
 # of its result must not depend on what happened meanwhile.
 
 faults_setup_file() {
-	cd "$BATS_TEST_DIRNAME/../.." || exit 1
+	cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
 	export FETTLE=${FETTLE:-$PWD/build/fettle}
 	export PATH=${FETTLE_BUILD:-$PWD/build/release}/tests/workloads:$PATH
 	export RECIPE=$PWD/tests/fixtures/recipes/planted-brief.lua
@@ -58,4 +58,67 @@ wait_for() {
 		sleep 0.05
 	done
 	return 1
+}
+
+build_killnth() { cc -shared -fPIC -o "$BATS_FILE_TMPDIR/killnth.so" tests/faults/killnth.c -ldl; }
+
+# killed_before CALL PATTERN: each run before its first such call; a tick does what is due and leaves the next
+# block to the next run, until one gets through
+killed_before() {
+	killed=0
+	for _ in $(seq 60); do
+		args=(run -q -w "$W" "$RECIPE")
+		[ "$(sqlite3 "$W/fettle.db" 'SELECT count(*) FROM campaign' 2>/dev/null)" != 1 ] || args=(resume -q -w "$W")
+		rc=0
+		KILL_NTH=1 KILL_CALL=$1 KILL_PATH=$2 LD_PRELOAD=$BATS_FILE_TMPDIR/killnth.so \
+			"$FETTLE" "${args[@]}" >"$W.out" 2>&1 || rc=$?
+		[ "$rc" -eq 137 ] || break
+		killed=$((killed + 1))
+		"$FETTLE" tick -q -w "$W" >>"$W.tick" 2>&1
+	done
+	[ "$rc" -eq 0 ]
+	[ "$killed" -ge 4 ]
+	same_as_reference "$W"
+	nothing_left "$W"
+	[ "$(sqlite3 "$W/fettle.db" "SELECT count(*) FROM attempt WHERE number > 1")" = 0 ]
+}
+
+taken_over() { [ "$(sqlite3 "$W/fettle.db" 'SELECT fence FROM lease')" = 2 ]; }
+
+# A file system of 8 MB of our own: root or not.
+in_small_disk() {
+	if [ "$(id -u)" -eq 0 ]; then set -- unshare -m "$@"; else set -- unshare -rm "$@"; fi
+	"$@"
+}
+
+# fill_when_running DIR WHEN: the disk is full from the moment that attempt WHEN runs until fettle has ended
+fill_when_running() {
+	mount -t tmpfs -o size=8m tmpfs "$1"
+	"$FETTLE" run -q -w "$1/w" "$RECIPE" >"$1.out" 2>&1 &
+	run=$!
+	wait_for [ -e "$1/w/blocks/$2/t01" ] || return 1
+	head -c 9000000 /dev/zero >"$1/fill" 2>/dev/null || true
+	rc=0
+	wait $run || rc=$?
+	echo "$rc" >"$1.rc"
+	sqlite3 "$1/w/fettle.db" 'PRAGMA integrity_check' >"$1.check"
+	# Still full: the same again, and again nothing is lost.
+	rc=0
+	"$FETTLE" resume -q -w "$1/w" >"$1.full.out" 2>&1 || rc=$?
+	echo "$rc" >"$1.full.rc"
+	wait_for [ -z "$(agents "$1/w")" ]
+	rm "$1/fill"
+	"$FETTLE" resume -q -w "$1/w" >"$1.resumed.out" 2>&1 || return 1
+	same_as_reference "$1/w"
+}
+
+disk_is_full_at() {
+	mkdir "$W"
+	export -f fill_when_running wait_for agents same_as_reference results
+	in_small_disk bash -c 'set -e; fill_when_running "$@"' fill "$W" "$1"
+	[ "$(cat "$W.rc")" -ne 0 ]
+	grep -qE "^fettle run: error: .*(No space left|disk is full)" "$W.out"
+	[ "$(cat "$W.check")" = ok ]
+	[ "$(cat "$W.full.rc")" -ne 0 ]
+	grep -qE "^fettle resume: error: .*(No space left|disk is full)" "$W.full.out"
 }

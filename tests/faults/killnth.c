@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A preloaded library that ends its process with SIGKILL just before the KILL_NTH-th call that
- * makes state durable or visible: fsync, fdatasync, rename. With KILL_NTH unset it does nothing.
- * Whatever is written between two of them is lost or torn, as by a power switch.
+ * makes state durable or visible: fsync, fdatasync, rename. With KILL_CALL only such calls count
+ * (symlink, mkdir and unlink, too), with KILL_PATH only those on a path that matches this pattern.
+ * With KILL_NTH unset it does nothing. Whatever is written between two of them is lost or torn, as
+ * by a power switch.
  */
 #include <dlfcn.h>
+#include <fnmatch.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-static void count(void)
+static void count(const char *call, bool durable, const char *path)
 {
 	static long seen;
-	const char *nth = getenv("KILL_NTH");
+	const char *nth = getenv("KILL_NTH"), *only = getenv("KILL_CALL"),
+		   *pattern = getenv("KILL_PATH");
 
+	if (only ? strcmp(only, call) != 0 : !durable)
+		return;
+	if (pattern && fnmatch(pattern, path, 0) != 0)
+		return;
 	if (nth && ++seen == strtol(nth, NULL, 10))
 		kill(getpid(), SIGKILL);
 }
@@ -27,7 +38,7 @@ int fsync(int fd)
 {
 	int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
 
-	count();
+	count("fsync", true, "");
 	return real(fd);
 }
 
@@ -35,7 +46,7 @@ int fdatasync(int fd)
 {
 	int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
 
-	count();
+	count("fdatasync", true, "");
 	return real(fd);
 }
 
@@ -44,6 +55,32 @@ int rename(const char *from, const char *to)
 	int (*real)(const char *,
 		    const char *) = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
 
-	count();
+	count("rename", true, to);
 	return real(from, to);
+}
+
+int symlink(const char *target, const char *path)
+{
+	int (*real)(const char *, const char *) = (int (*)(const char *, const char *))dlsym(
+		RTLD_NEXT, "symlink");
+
+	count("symlink", false, path);
+	return real(target, path);
+}
+
+int unlink(const char *path)
+{
+	int (*real)(const char *) = (int (*)(const char *))dlsym(RTLD_NEXT, "unlink");
+
+	count("unlink", false, path);
+	return real(path);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+	int (*real)(const char *, mode_t) = (int (*)(const char *, mode_t))dlsym(RTLD_NEXT,
+										 "mkdir");
+
+	count("mkdir", false, path);
+	return real(path, mode);
 }

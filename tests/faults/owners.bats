@@ -34,8 +34,6 @@ killed_campaign() {
 	nothing_left "$W"
 }
 
-taken_over() { [ "$(sqlite3 "$W/fettle.db" 'SELECT fence FROM lease')" = 2 ]; }
-
 @test "a stopped process is taken over; when it goes on it does nothing more" {
 	"$FETTLE" run -q -w "$W" "$RECIPE" >"$W.out" 2>&1 &
 	old=$!
@@ -58,24 +56,6 @@ taken_over() { [ "$(sqlite3 "$W/fettle.db" 'SELECT fence FROM lease')" = 2 ]; }
 	wait $new
 	same_as_reference "$W"
 	nothing_left "$W"
-}
-
-@test "an owner that was taken over does not cancel what is no longer its own" {
-	"$FETTLE" run -q -w "$W" "$RECIPE" >"$W.out" 2>&1 &
-	old=$!
-	wait_for agents "$W"
-	kill -STOP $old
-	"$FETTLE" resume -q --take-over -w "$W" >"$W.new.out" 2>&1 &
-	new=$!
-	wait_for taken_over
-	kill -TERM $old
-	kill -CONT $old
-	rc=0
-	wait $old || rc=$?
-	[ $rc -ne 0 ]
-	wait $new
-	[ "$(sqlite3 "$W/fettle.db" "SELECT count(*) FROM attempt WHERE state <> 'valid'")" = 0 ]
-	same_as_reference "$W"
 }
 
 @test "tick from cron beside a running fettle, and then alone" {

@@ -8,7 +8,7 @@ setup_file() {
 	cd "$BATS_TEST_DIRNAME/../.." || exit 1
 	export FETTLE=${FETTLE:-$PWD/build/fettle}
 	export PATH=${FETTLE_BUILD:-$PWD/build/release}/tests/workloads:$PATH
-	export RECIPE=$PWD/tests/fixtures/recipes/planted-fixed.lua
+	export RECIPE=$PWD/tests/fixtures/recipes/planted-fixed.lua BRIEF=$PWD/tests/fixtures/recipes/planted-brief.lua
 	cc -shared -fPIC -o "$BATS_FILE_TMPDIR/killnth.so" tests/faults/killnth.c -ldl
 	run_to_end "$BATS_FILE_TMPDIR/reference"
 	facts "$BATS_FILE_TMPDIR/reference" >"$BATS_FILE_TMPDIR/reference.txt"
@@ -90,7 +90,7 @@ nothing_left() {
 
 @test "the agent killed in mid-block: the attempt is lost, run again, and nothing is counted twice" {
 	w=$BATS_TEST_TMPDIR/w
-	"$FETTLE" run -q -w "$w" "$RECIPE" >"$w.out" 2>&1 &
+	"$FETTLE" run -q -w "$w" "$BRIEF" >"$w.out" 2>&1 &
 	pid=$!
 	for _ in $(seq 100); do
 		pgrep -f "fettle-agent $w/blocks" >/dev/null && break
@@ -109,7 +109,7 @@ nothing_left() {
 
 @test "Ctrl-C cancels what runs, exits 3 and can be resumed" {
 	w=$BATS_TEST_TMPDIR/w
-	"$FETTLE" run -q -w "$w" "$RECIPE" >"$w.out" 2>&1 &
+	"$FETTLE" run -q -w "$w" "$BRIEF" >"$w.out" 2>&1 &
 	pid=$!
 	for _ in $(seq 100); do
 		pgrep -f "fettle-agent $w/blocks" >/dev/null && break

@@ -300,6 +300,26 @@ static void test_an_owner_that_was_taken_over_submits_nothing(void **state)
 	world_close(&w);
 }
 
+/* Nor does it cancel what is no longer its own. */
+static void test_an_owner_that_was_taken_over_cancels_nothing(void **state)
+{
+	struct lease other = {.host = "elsewhere", .pid = 4711};
+	struct campaign *c;
+	struct world w;
+	struct err e = {0};
+
+	(void)state;
+	start(&w, (struct front){0});
+	c = open_front(&w);
+	step_to_wait(c);
+	other.heartbeat_us = w.time.utc_us;
+	assert_ok(query_lease_take(w.ws->db, w.id, &other, 0, true, &e));
+	assert_int_equal(campaign_cancel(c, "stopped", &e), -ERR_STATE);
+	assert_int_equal(front.cancels, 0);
+	campaign_close(c);
+	world_close(&w);
+}
+
 /* The next try comes after a wait, and only the first one is written down. */
 static void test_a_submit_that_is_put_off_is_tried_again(void **state)
 {
@@ -334,6 +354,7 @@ int main(void)
 		cmocka_unit_test(test_a_submit_that_is_put_off_is_tried_again),
 		cmocka_unit_test(test_results_that_come_in_the_last_moment_count),
 		cmocka_unit_test(test_an_owner_that_was_taken_over_submits_nothing),
+		cmocka_unit_test(test_an_owner_that_was_taken_over_cancels_nothing),
 	};
 
 	return cmocka_run_group_tests(t, NULL, NULL);

@@ -1,0 +1,33 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# More of machine.bats and owners.bats, for LONG=1.
+
+load ../common
+setup_file() {
+	faults_setup_file
+	build_killnth
+}
+setup() { W=$BATS_TEST_TMPDIR/w; }
+
+@test "between the directory and block.json" { killed_before rename '*/blocks/*/block.json'; }
+@test "between block.json and the note that an agent is to be started" { killed_before rename '*/.tokens/fettle:*'; }
+@test "between the two notes of an agent" { killed_before symlink '*/.tokens/fettle:*.id'; }
+@test "the disk is full in the first block" { disk_is_full_at 1.1; }
+
+@test "an owner that was taken over does not cancel what is no longer its own" {
+	"$FETTLE" run -q -w "$W" "$RECIPE" >"$W.out" 2>&1 &
+	old=$!
+	wait_for agents "$W"
+	kill -STOP $old
+	"$FETTLE" resume -q --take-over -w "$W" >"$W.new.out" 2>&1 &
+	new=$!
+	wait_for taken_over
+	kill -TERM $old
+	kill -CONT $old
+	rc=0
+	wait $old || rc=$?
+	[ $rc -ne 0 ]
+	wait $new
+	[ "$(sqlite3 "$W/fettle.db" "SELECT count(*) FROM attempt WHERE state <> 'valid'")" = 0 ]
+	same_as_reference "$W"
+}
