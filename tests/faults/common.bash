@@ -85,10 +85,12 @@ killed_before() {
 
 taken_over() { [ "$(sqlite3 "$W/fettle.db" 'SELECT fence FROM lease')" = 2 ]; }
 
-# A file system of 8 MB of our own: root or not.
+# A file system of 8 MB of our own: root or not. In a chroot / is no mount whose propagation could be set.
 in_small_disk() {
-	if [ "$(id -u)" -eq 0 ]; then set -- unshare -m "$@"; else set -- unshare -rm "$@"; fi
-	"$@"
+	local ns=(unshare -m)
+	[ "$(id -u)" -eq 0 ] || ns=(unshare -rm)
+	"${ns[@]}" true 2>/dev/null || ns+=(--propagation unchanged)
+	"${ns[@]}" "$@"
 }
 
 # fill_when_running DIR WHEN: the disk is full from the moment that attempt WHEN runs until fettle has ended
@@ -110,6 +112,7 @@ fill_when_running() {
 	rm "$1/fill"
 	"$FETTLE" resume -q -w "$1/w" >"$1.resumed.out" 2>&1 || return 1
 	same_as_reference "$1/w"
+	umount -l "$1"
 }
 
 disk_is_full_at() {
