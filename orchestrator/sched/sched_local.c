@@ -7,9 +7,9 @@
  * What was started is kept in <blocks_root>/.tokens/, so that a restart needs to look at one file
  * and not at every block: `<token>` (JSON: block directories, boot id) is there before the agent is
  * started, the links `<token>.id` -> pid:start_ticks and `id.<pid:start_ticks>` -> token after. The
- * agent holds a lock on
- * `<token>` as its standard input: while we are killed between the two, the lock tells that it
- * lives.
+ * agent holds a lock on `<token>` as its standard input: while we are killed between the two, the
+ * lock tells that it lives. The link `running` -> token is set in between: it is what other fettles
+ * in this workspace, and a later one, wait for.
  */
 #include "orchestrator/sched/sched.h"
 
@@ -62,7 +62,6 @@ struct sched_run {
 	char boot_id[37], host[256];
 	struct job *jobs;
 	size_t n, cap;
-	bool looked; /* for jobs that other processes started */
 };
 
 /* --- files ------------------------------------------------------------------------------ */
@@ -451,21 +450,26 @@ static int check_job(const struct sched_run *s, const struct sched_job *job, str
 	return 0;
 }
 
-/* Agents that an earlier or another fettle started in this workspace and that still live. */
-static void look_for_others(struct sched_run *s)
+/* `running` names the token that was started last in this workspace, by whomever. */
+static int look_at_last(struct sched_run *s, struct err *e)
 {
-	DIR *d = s->looked ? NULL : opendir(s->tokens);
-	struct dirent *de;
-	struct proc_id proc;
+	_cleanup_free_ char *path = hint_path(s, "running", "");
+	struct job *j = NULL;
+	char token[64];
+	int rc = read_link(path, token, sizeof token) ? load_job(s, token, &j, e) : 0;
 
-	s->looked = true;
-	while (d && (de = readdir(d))) {
-		if (str_starts(de->d_name, "id.") && parse_id(de->d_name + 3, &proc) &&
-		    proc_alive(&proc))
-			find_by_id(s, de->d_name + 3);
-	}
-	if (d)
-		closedir(d);
+	return rc == 1 ? 0 : rc;
+}
+
+static int note_running(const struct sched_run *s, const char *token, struct err *e)
+{
+	_cleanup_free_ char *path = hint_path(s, "running", ""), *tmp = NULL;
+
+	tmp = xasprintf("%s.%ld", path, (long)getpid());
+	unlink(tmp);
+	if (symlink(token, tmp) || rename(tmp, path))
+		return err_sys(e, ERR_IO, "cannot note that %s runs in %s", token, s->tokens);
+	return 0;
 }
 
 /* Two at once would disturb each other's figures, so one is waited for, by the caller, who can be
@@ -473,8 +477,9 @@ static void look_for_others(struct sched_run *s)
  * it is killed, whoever started it. */
 static int check_free(struct sched_run *s, struct err *e)
 {
-	look_for_others(s);
-	for (size_t i = 0; i < s->n; i++) {
+	int rc = look_at_last(s, e);
+
+	for (size_t i = 0; i < s->n && rc == 0; i++) {
 		struct job *j = &s->jobs[i];
 
 		refresh(s, j);
@@ -482,9 +487,9 @@ static int check_free(struct sched_run *s, struct err *e)
 			j->kill_at_us = mono_us(s) + CANCEL_KILL_US;
 		enforce(s, j);
 		if (!j->ended)
-			return err_set(e, ERR_TEMP, "%s still runs on this machine", j->token);
+			rc = err_set(e, ERR_TEMP, "%s still runs on this machine", j->token);
 	}
-	return 0;
+	return rc;
 }
 
 static int spawn_agent(struct sched_run *s, const struct sched_job *job, int lock,
@@ -542,6 +547,8 @@ static int start_job(struct sched_run *s, const struct sched_job *job, char id[6
 	struct job *j;
 	int lock, rc = write_hint(s, job, e);
 
+	if (!rc)
+		rc = note_running(s, job->token, e);
 	if (rc)
 		return rc;
 	lock = open(hint, O_RDONLY | O_CLOEXEC);
@@ -561,12 +568,28 @@ static int start_job(struct sched_run *s, const struct sched_job *job, char id[6
 	return 0;
 }
 
+/* Between the look whether this machine is free and the note that it is not any more nobody else
+ * may look. A descriptor, or negative. */
+static int one_at_a_time(const struct sched_run *s, struct err *e)
+{
+	_cleanup_free_ char *path = hint_path(s, "lock", "");
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_sys(e, ERR_IO, "cannot open %s", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		close(fd);
+		return err_set(e, ERR_TEMP, "another fettle is just starting a block here");
+	}
+	return fd;
+}
+
 /* A token that was accepted before is not started again: its id is given. */
 static int local_submit(struct sched_run *s, const struct sched_job *job, char id[64],
 			struct err *e)
 {
 	struct job *known = NULL;
-	int rc = check_job(s, job, e);
+	int rc = check_job(s, job, e), mutex;
 
 	if (!rc)
 		rc = load_job(s, job->token, &known, e);
@@ -574,9 +597,15 @@ static int local_submit(struct sched_run *s, const struct sched_job *job, char i
 		str_copy(id, 64, known->id);
 	if (rc)
 		return rc == 1 ? 0 : rc;
+	mutex = one_at_a_time(s, e);
+	if (mutex < 0)
+		return mutex;
 	if (job->exclusive)
 		rc = check_free(s, e);
-	return rc ? rc : start_job(s, job, id, e);
+	if (!rc)
+		rc = start_job(s, job, id, e);
+	close(mutex);
+	return rc;
 }
 
 /* --- the rest of the interface ---------------------------------------------------------- */

@@ -375,10 +375,17 @@ static void one_at_a_time(void **state)
 				.output = "/dev/null",
 				.exclusive = true};
 
+	struct world second;
+
 	(void)state;
 	world_new(&w, "sleep 300");
 	dirs[0] = w.dir;
+	second = w; /* another fettle, which was there before the job and found this machine free */
+	open_run(&second);
 	assert_ok(submit(&w, id, &e));
+	assert_int_equal(local()->submit(second.run, &job, other, &e), -ERR_TEMP);
+	assert_contains(e.text, "still runs on this machine");
+	local()->close(second.run);
 	assert_ok(local()->capacity(w.run, &c, &e));
 	assert_int_equal(c.nodes_idle, 0);
 	assert_int_equal(local()->submit(w.run, &job, other, &e), -ERR_TEMP);

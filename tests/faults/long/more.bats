@@ -31,3 +31,15 @@ setup() { W=$BATS_TEST_TMPDIR/w; }
 	[ "$(sqlite3 "$W/fettle.db" "SELECT count(*) FROM attempt WHERE state <> 'valid'")" = 0 ]
 	same_as_reference "$W"
 }
+
+@test "three campaigns of one workspace at once: no trial disturbs another" {
+	for i in 1 2 3; do
+		"$FETTLE" run -q -w "$W" "$RECIPE" >"$W.$i.out" 2>&1 &
+		pids[i]=$!
+	done
+	for i in 1 2 3; do wait "${pids[i]}"; done
+	[ "$(sqlite3 "$W/fettle.db" "SELECT count(*) FROM campaign WHERE state = 'done'")" = 3 ]
+	[ "$(sqlite3 "$W/fettle.db" "SELECT count(*) FROM attempt WHERE state <> 'valid'")" = 0 ]
+	[ "$(sqlite3 "$W/fettle.db" "SELECT count(*) FROM trial a JOIN trial b ON a.id < b.id
+	  WHERE a.start_us < b.start_us + b.wall_us AND b.start_us < a.start_us + a.wall_us")" = 0 ]
+}
