@@ -18,6 +18,8 @@ enum {
 	METRICS_CHUNK = 64 << 10,
 	METRICS_A_POLL = 4 << 20, /* the rest is read at the next poll, so that output is not kept
 				     waiting */
+	LINE_HEAD = 1024,         /* of a line of metrics: the key mostly stands in front */
+	RECENT = 16,              /* steps that a rank may lag behind another */
 };
 static const char STEP_KEY[] = "\"step\"";
 
@@ -33,6 +35,10 @@ struct stepcount {
 	bool line_has_step;              /* of the unfinished line */
 	char carry[sizeof STEP_KEY - 1]; /* its newest bytes: the key may be cut by a chunk */
 	size_t carry_len;
+	char head[LINE_HEAD]; /* of the unfinished line */
+	size_t head_len;
+	int64_t recent[RECENT]; /* steps that were counted, a ring */
+	size_t n_recent;
 };
 
 static int compile(struct stepcount *w, struct err *e)
@@ -82,7 +88,7 @@ static void close_metrics(struct stepcount *w)
 	w->fd = -1;
 	w->offset = 0;
 	w->line_has_step = false;
-	w->carry_len = 0;
+	w->carry_len = w->head_len = w->n_recent = 0;
 }
 
 void stepcount_free(struct stepcount *w)
@@ -152,17 +158,58 @@ static void keep_carry(struct stepcount *w, const char *text, size_t n)
 	w->carry_len = keep + n;
 }
 
+static void keep_head(struct stepcount *w, const char *text, size_t n)
+{
+	size_t room = sizeof w->head - 1 - w->head_len;
+
+	memcpy(w->head + w->head_len, text, n < room ? n : room);
+	w->head_len += n < room ? n : room;
+	w->head[w->head_len] = '\0';
+}
+
+/* The number of the line's step; false when it is none, or too far back in the line. */
+static bool line_step(const struct stepcount *w, int64_t *step)
+{
+	const char *p = memmem(w->head, w->head_len, STEP_KEY, sizeof STEP_KEY - 1);
+	char *end;
+
+	if (!p)
+		return false;
+	p += sizeof STEP_KEY - 1;
+	p += strspn(p, " \t");
+	if (*p++ != ':')
+		return false;
+	*step = strtoll(p, &end, 10);
+	return end != p && end < w->head + w->head_len;
+}
+
+/* Several lines may tell of one step: the loss here, the rate there, or every rank its own. */
+static bool is_repeat(struct stepcount *w)
+{
+	int64_t step;
+
+	if (!line_step(w, &step))
+		return false;
+	for (size_t i = 0; i < w->n_recent && i < RECENT; i++)
+		if (w->recent[i] == step)
+			return true;
+	w->recent[w->n_recent++ % RECENT] = step;
+	return false;
+}
+
 static void scan_metrics(struct stepcount *w, const char *text, size_t n, int64_t utc_us)
 {
 	const char *end = text + n, *nl;
 
 	while ((nl = memchr(text, '\n', (size_t)(end - text)))) {
-		if (w->line_has_step || has_step(w, text, (size_t)(nl - text)))
+		keep_head(w, text, (size_t)(nl - text));
+		if ((w->line_has_step || has_step(w, text, (size_t)(nl - text))) && !is_repeat(w))
 			count_step(w, utc_us);
 		w->line_has_step = false;
-		w->carry_len = 0;
+		w->carry_len = w->head_len = 0;
 		text = nl + 1;
 	}
+	keep_head(w, text, (size_t)(end - text));
 	w->line_has_step = w->line_has_step || has_step(w, text, (size_t)(end - text));
 	keep_carry(w, text, (size_t)(end - text));
 }

@@ -66,7 +66,7 @@ steps='i=0; while :; do i=$((i+1)); echo "step $i"; sleep 0.05; done'
 }
 
 @test "steps are counted in metrics.jsonl too, even when the key is written in pieces" {
-	block 'while :; do printf "{\"st" >>$FETTLE_METRICS; sleep 0.02; printf "ep\":1,\"loss\":2}\n" >>$FETTLE_METRICS
+	block 'i=0; while :; do i=$((i + 1)); printf "{\"st" >>$FETTLE_METRICS; sleep 0.02; printf "ep\":$i,\"loss\":2}\n" >>$FETTLE_METRICS
 		echo "{\"other\":1}" >>$FETTLE_METRICS; done' '.window = {source: "metrics", warmup: 2, steps: 4}'
 	run "$AGENT" "$B"
 	[ "$status" -eq 0 ]

@@ -175,6 +175,40 @@ static void cuts_do_not_change_the_count(void **state)
 		}
 }
 
+/* The loss from one place and the rate from another, four ranks of which two lag behind, a number
+ * that is none, a step far back in its line. */
+static void a_step_that_several_lines_tell_of_is_counted_once(void **state)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_free_ char *path = fs_join(dir, "m");
+	struct block_window w = {.pattern = (char *)"", .source = WINDOW_METRICS, .steps = 9};
+	struct stepcount *s = count_of(&w);
+	struct buf far = {0};
+
+	(void)state;
+	append(path, "{\"step\": 7, \"loss\": 2}\n{\"rate\": 5, \"step\": 7}\n");
+	stepcount_poll_metrics(s, path, 1);
+	assert_int_equal(stepcount_steps(s), 1);
+	append(path, "{\"step\":8,\"rank\":0}\n{\"step\":7,\"rank\":2}\n{\"step\":8,\"rank\":1}\n"
+		     "{\"step\":9,\"rank\":0}\n{\"step\":7,\"rank\":3}\n{\"step\":8,\"rank\":2}\n");
+	stepcount_poll_metrics(s, path, 1);
+	assert_int_equal(stepcount_steps(s), 3);
+	append(path, "{\"step\": \"x\"}\n{\"step\": null}\n"); /* as a line each */
+	stepcount_poll_metrics(s, path, 1);
+	assert_int_equal(stepcount_steps(s), 5);
+	for (int i = 0; i < 2; i++) {
+		buf_str(&far, "{\"x\": \"");
+		for (int k = 0; k < 5000; k++)
+			buf_char(&far, 'x');
+		buf_str(&far, "\", \"step\": 10}\n");
+	}
+	append(path, far.data);
+	stepcount_poll_metrics(s, path, 1);
+	assert_int_equal(stepcount_steps(s), 7);
+	buf_free(&far);
+	stepcount_free(s);
+}
+
 static void a_file_that_is_written_anew_is_read_anew(void **state)
 {
 	_cleanup_scratch_ char *dir = scratch_new();
@@ -202,6 +236,7 @@ int main(void)
 		cmocka_unit_test(bytes_that_are_not_text_are_matched_as_bytes),
 		cmocka_unit_test(lines_with_a_step_are_counted_as_they_come),
 		cmocka_unit_test(cuts_do_not_change_the_count),
+		cmocka_unit_test(a_step_that_several_lines_tell_of_is_counted_once),
 		cmocka_unit_test(a_file_that_is_written_anew_is_read_anew),
 	};
 
