@@ -359,6 +359,19 @@ static bool is_its_purpose(const struct procs_one *up, const struct procs_one *c
 	return 2 * child->start_ticks <= up->start_ticks + now;
 }
 
+/* True when `child` runs a program of its own by now. Between fork and exec it still shows the
+ * wrapper's arguments, in mid-exec none: what it will be cannot be told yet. */
+static bool has_begun(pid_t up, pid_t child)
+{
+	struct buf a = {0}, b = {0};
+	bool begun = read_text(up, "cmdline", &a) == 0 && read_text(child, "cmdline", &b) == 0 &&
+		     b.len > 0 && (a.len != b.len || memcmp(a.data, b.data, a.len) != 0);
+
+	buf_free(&a);
+	buf_free(&b);
+	return begun;
+}
+
 /* The process that does the work on behalf of pid. */
 static pid_t behind_wrappers(const struct family *f, pid_t pid)
 {
@@ -368,7 +381,7 @@ static pid_t behind_wrappers(const struct family *f, pid_t pid)
 
 		for (size_t i = 0; up && i < f->n && !child; i++)
 			if (f->v[i].one->ppid == pid && is_its_purpose(up->one, f->v[i].one) &&
-			    !is_errand(f->v[i].one->pid))
+			    has_begun(pid, f->v[i].one->pid) && !is_errand(f->v[i].one->pid))
 				child = f->v[i].one->pid;
 		if (!child)
 			break;
