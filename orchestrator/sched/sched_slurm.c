@@ -38,6 +38,7 @@ struct sched_run {
 	struct sched_status *seen; /* the jobs of the last answer, and those submitted since */
 	size_t n_seen, cap_seen;
 	int64_t asked_us, changed_us; /* monotonic; asked_us 0: ask at the next poll */
+	struct kvs cancelled;         /* by us */
 };
 
 /* --- open ------------------------------------------------------------------------------- */
@@ -61,6 +62,7 @@ static void slurm_close(struct sched_run *s)
 	slurm_pipe_close(s->pipe);
 	free(s->agent);
 	free(s->seen);
+	kvs_free(&s->cancelled);
 	free(s);
 }
 
@@ -177,6 +179,8 @@ static int slurm_cancel(struct sched_run *s, const char *id, struct err *e)
 	json_set_text(req, "job", id);
 	rc = slurm_pipe_call(s->pipe, req, true, &reply, e);
 	s->asked_us = 0;
+	if (rc == 0)
+		kvs_set(&s->cancelled, id, "");
 	return rc ? err_wrap(e, "cannot cancel job %s", id) : 0;
 }
 
@@ -195,6 +199,9 @@ static struct sched_status decode(struct sched_run *s, const struct json *job)
 		st.state = JOB_PENDING;
 		st.end = END_NONE;
 	}
+	/* ended at once and cleanly it looks like a failed prolog: but we know who cancelled it */
+	if (st.end == END_LAUNCH_FAILED && kvs_has(&s->cancelled, st.id))
+		st.end = END_CANCELLED;
 	return st;
 }
 
