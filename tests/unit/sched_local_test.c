@@ -153,13 +153,34 @@ static int count_trial_processes(void)
 	return n;
 }
 
-static void await_no_trial(void)
+static int count_agents(const struct world *w)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *de;
+	int n = 0;
+
+	while ((de = readdir(d))) {
+		pid_t pid = pid_of(de->d_name);
+		struct strv argv = {0};
+
+		if (pid > 0 && proc_cmdline(pid, &argv) == 0)
+			n += argv.n == 2 && str_eq(argv.v[1], w->dir);
+		strv_free(&argv);
+	}
+	closedir(d);
+	return n;
+}
+
+/* Nor the guard of an agent, which would end the next test's trial of the same token. */
+static void await_nothing(const struct world *w)
 {
 	int64_t until = clock_mono_us(&clock_system) + PATIENCE_US;
 
-	while (count_trial_processes() > 0 && clock_mono_us(&clock_system) < until)
+	while (count_trial_processes() + count_agents(w) > 0 &&
+	       clock_mono_us(&clock_system) < until)
 		usleep(20000);
 	assert_int_equal(count_trial_processes(), 0);
+	assert_int_equal(count_agents(w), 0);
 }
 
 static void a_token_is_accepted_once(void **state)
@@ -304,7 +325,7 @@ static void a_cancel_leaves_nothing_and_is_remembered(void **state)
 	assert_true(count_trial_processes() >= 3);
 	assert_ok(local()->cancel(w.run, id, &e));
 	assert_int_equal(await_end(&w, id).end, END_CANCELLED);
-	await_no_trial();
+	await_nothing(&w);
 	reopen(&w);
 	assert_int_equal(poll_one(&w, id).end, END_CANCELLED);
 	world_free(&w);
@@ -329,7 +350,7 @@ static void an_agent_that_was_killed_has_failed_and_leaves_nothing(void **state)
 	st = await_end(&w, id);
 	assert_int_equal(st.end, END_FAILED);
 	assert_int_equal(st.exit_status, 128 + SIGKILL);
-	await_no_trial();
+	await_nothing(&w);
 	world_free(&w);
 }
 
