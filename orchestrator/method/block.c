@@ -546,12 +546,24 @@ static bool find_twin(struct campaign *c, const struct block_row *b, struct sche
 	       (twin->state == JOB_PENDING || twin->state == JOB_RUNNING);
 }
 
+/* A job cancelled while it ran can look like one whose prolog failed (Slurm keeps exit 0 when the
+ * node's last word overtakes the script's). The agent's claim says that it was launched. */
+static enum job_end told_end(const struct campaign *c, const struct block_row *b,
+			     const struct sched_status *st)
+{
+	_cleanup_free_ char *dir = attempt_dir(c, b);
+	_cleanup_free_ char *claim = fs_join(dir, "claim.json");
+
+	return st->end == END_LAUNCH_FAILED && fs_exists(claim) ? END_CANCELLED : st->end;
+}
+
 /* The job ended and left no manifest: say why, by the scheduler's word. */
 static int judge_ended(struct campaign *c, const struct stage_row *s, const struct block_row *b,
 		       const struct sched_status *st, bool *changed, struct err *e)
 {
 	_cleanup_free_ char *reason = NULL;
-	enum attempt_state state = job_end_is_infrastructure(st->end) ? ATTEMPT_VOID : ATTEMPT_LOST;
+	enum job_end end = told_end(c, b, st);
+	enum attempt_state state = job_end_is_infrastructure(end) ? ATTEMPT_VOID : ATTEMPT_LOST;
 	struct sched_status twin;
 	int rc = take_results(c, s, b, changed,
 			      e); /* written between the first look and the poll */
@@ -561,10 +573,10 @@ static int judge_ended(struct campaign *c, const struct stage_row *s, const stru
 	*changed = true;
 	reason = xasprintf(
 		"job %s is %s (%s%s%s) and left no done.json; its own output: %s/agent.out",
-		b->job_id, job_state_name(st->state), job_end_name(st->end),
-		*st->reason ? ", " : "", st->reason, b->dir);
+		b->job_id, job_state_name(st->state), job_end_name(end), *st->reason ? ", " : "",
+		st->reason, b->dir);
 	if ((rc = recost(c, b->allocation, -1, e)) < 0 ||
-	    (rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(st->end), st->reason,
+	    (rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(end), st->reason,
 				       st->nodes, st->start_us, st->end_us, e)) < 0 ||
 	    (rc = recost(c, b->allocation, 1, e)) < 0)
 		return rc;

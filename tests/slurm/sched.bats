@@ -85,7 +85,10 @@ teardown() {
 	begun "$dir"
 	scancel "$id"
 	say until ended 15 "$id"
-	expect "$id ended cancelled 3 n? CANCELLED" # 3: the agent was told to stop
+	# 3: the agent was told to stop. The node's last word can overtake the script's: then slurmctld
+	# keeps exit 0, as it does after a failed prolog (the campaign tells them apart by the claim).
+	[ "${answer#* launch_failed 0 }" != "$answer" ] || expect "$id ended cancelled 3 n? CANCELLED"
+	expect "$id ended * n? CANCELLED"
 	say cancel "$id"
 	expect ok
 }

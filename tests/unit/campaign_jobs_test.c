@@ -10,10 +10,11 @@
 
 /* What the front does to the scheduler behind it. One campaign at a time. */
 static struct front {
-	bool twin;      /* a submit is answered with the id of a job that is dead at once */
-	bool no_find;   /* find cannot be asked */
-	bool no_cancel; /* cancel cannot be asked */
-	bool absent;    /* find knows of no job */
+	bool twin;       /* a submit is answered with the id of a job that is dead at once */
+	bool no_find;    /* find cannot be asked */
+	bool no_cancel;  /* cancel cannot be asked */
+	bool absent;     /* find knows of no job */
+	bool unlaunched; /* every job looks like one whose prolog failed */
 	struct clock_virtual *ends_in_poll; /* a job's last minute passes while it is polled */
 	int put_off;                        /* so many submits are refused for now */
 	int submits, cancels;
@@ -52,6 +53,9 @@ static int front_poll(struct sched_run *s, const char *const *ids, size_t n,
 		if (str_eq(ids[i], "dead")) {
 			out[i].state = JOB_ENDED;
 			out[i].end = END_FAILED;
+		} else if (rc == 0 && front.unlaunched) {
+			out[i].state = JOB_ENDED;
+			out[i].end = END_LAUNCH_FAILED;
 		}
 	return rc;
 }
@@ -343,6 +347,40 @@ static void test_a_submit_that_is_put_off_is_tried_again(void **state)
 	world_close(&w);
 }
 
+/* What Slurm says of a failed prolog it can also say of a job cancelled while it ran: only where no
+ * agent had claimed the attempt was the launch what failed. */
+static void a_job_that_looks_unlaunched_is(bool claimed, const char *end)
+{
+	_cleanup_free_ char *dir = NULL, *path = NULL, *told = NULL;
+	enum campaign_step step;
+	struct campaign *c;
+	struct world w;
+	struct err e = {0};
+
+	start(&w, (struct front){0});
+	c = open_front(&w);
+	step_to_wait(c);
+	dir = store_text(w.ws->db, "SELECT dir FROM attempt WHERE state = 'submitted'");
+	path = xasprintf("%s/%s/claim.json", w.dir, dir);
+	if (claimed)
+		assert_ok(fs_write_atomic(path, "{}", 2, 0600, &e));
+	front.unlaunched = true;
+	assert_ok(campaign_step(c, &step, &e));
+	assert_int_equal(attempts(&w, "void"), 1);
+	told = store_text(w.ws->db, "SELECT outcome FROM allocation ORDER BY id LIMIT 1");
+	assert_string_equal(told, end);
+	campaign_close(c);
+	finish(&w);
+	world_close(&w);
+}
+
+static void test_a_claim_tells_a_cancelled_job_from_a_failed_launch(void **state)
+{
+	(void)state;
+	a_job_that_looks_unlaunched_is(false, "launch_failed");
+	a_job_that_looks_unlaunched_is(true, "cancelled");
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
@@ -353,6 +391,7 @@ int main(void)
 		cmocka_unit_test(test_a_cancel_keeps_what_is_done_already),
 		cmocka_unit_test(test_a_submit_that_is_put_off_is_tried_again),
 		cmocka_unit_test(test_results_that_come_in_the_last_moment_count),
+		cmocka_unit_test(test_a_claim_tells_a_cancelled_job_from_a_failed_launch),
 		cmocka_unit_test(test_an_owner_that_was_taken_over_submits_nothing),
 		cmocka_unit_test(test_an_owner_that_was_taken_over_cancels_nothing),
 	};
