@@ -55,6 +55,7 @@ rc=0
 
 died=$(find "$TAPDIR" -name '*.died' | wc -l)
 find "$TAPDIR" -name '*.tap' -exec cat {} + | awk -v died="$died" -v rc=$rc '
+/^# not checked: [0-9]/ { if ($4 > 0) print "not checked:" substr($0, 15) }
 /^1\.\.[0-9]+/ { plan += substr($1, 4) }
 /^not ok/ { failed++; seen++ }
 /^ok/ { seen++; if (tolower($0) ~ /# skip/) { failed++; print "skipped: " $0 } else passed++ }

@@ -179,21 +179,24 @@ static inline struct findings findings_fixture(const struct probe *p, const char
 	return f;
 }
 
-/* A third party's sample is read where it lies ($FETTLE_SHARED, default ../shared); false when the
- * folder is not on this machine: the fixtures alone cover the probe then. */
+/* Where a third party's sample lies: in $FETTLE_SAMPLES, by default ../shared/samples. */
+static inline char *sample_path(const char *name)
+{
+	const char *samples = getenv("FETTLE_SAMPLES");
+
+	return fs_join(samples ? samples : "../shared/samples", name);
+}
+
+/* A third party's sample is read where it lies; false when it is not on this machine: the fixtures
+ * alone cover the probe then. */
 static inline bool findings_sample(const struct probe *p, const char *name, struct findings *out)
 {
-	const char *shared = getenv("FETTLE_SHARED");
-	struct buf path = {0};
-	bool there;
+	_cleanup_free_ char *path = sample_path(name);
 
-	buf_printf(&path, "%s/samples", shared ? shared : "../shared");
-	there = access(path.data, R_OK) == 0;
-	buf_printf(&path, "/%s", name);
-	if (there)
-		*out = findings_file(p, NULL, path.data);
-	buf_free(&path);
-	return there;
+	if (access(path, R_OK) != 0)
+		return false;
+	*out = findings_file(p, NULL, path);
+	return true;
 }
 
 /* The k-th (from 0) finding of that name; any step, labels or kind. */
