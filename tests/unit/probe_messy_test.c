@@ -26,7 +26,8 @@ static char *values_of(const struct probe *p, const char *text, size_t n)
 	return buf_take(&b);
 }
 
-static void dress(struct buf *out, const char *line, size_t n, const size_t pick[5])
+/* A last line that is cut stays so. */
+static void dress(struct buf *out, const char *line, size_t n, bool whole, const size_t pick[5])
 {
 	buf_str(out, others[pick[4]]);
 	buf_str(out, prefixes[pick[0]]);
@@ -34,8 +35,8 @@ static void dress(struct buf *out, const char *line, size_t n, const size_t pick
 	buf_str(out, bars[pick[3]][0] ? prefixes[pick[0]] : "");
 	buf_str(out, colours[pick[2]][0]);
 	buf_put(out, line, n);
-	buf_str(out, colours[pick[2]][1]);
-	buf_str(out, ends[pick[1]]);
+	buf_str(out, whole ? colours[pick[2]][1] : "");
+	buf_str(out, whole ? ends[pick[1]] : "");
 }
 
 static void check_dressed(const struct probe *p, const struct buf *clean, const char *want,
@@ -48,7 +49,7 @@ static void check_dressed(const struct probe *p, const struct buf *clean, const 
 		const char *lf = memchr(at, '\n', (size_t)(end - at));
 		size_t n = lf ? (size_t)(lf - at) : (size_t)(end - at);
 
-		dress(&b, at, n, pick);
+		dress(&b, at, n, lf != NULL, pick);
 		at += n + 1;
 	}
 	_cleanup_free_ char *got = values_of(p, b.data, b.len);
@@ -58,50 +59,83 @@ static void check_dressed(const struct probe *p, const struct buf *clean, const 
 	buf_free(&b);
 }
 
+/* One line for each format that consists of lines: a text of ours that is clean. `alone`: in such a
+ * file every line is of this kind, another writer's is bad. */
+static const struct {
+	const char *probe, *file;
+	bool alone;
+} lines[] = {
+	{"deepspeed", "deepspeed.txt", false},
+	{"hf_trainer", "hf-trainer-v5-string-values.txt", false},
+	{"megatron", "megatron-2026-timers.txt", false},
+	{"megatron", "megatron-old.txt", false},
+	{"metrics_jsonl", "metrics.jsonl", true},
+	{"nanogpt", "nanogpt.txt", false},
+	{"nccl_log", "nccl-log-2.28-ib-gdr-nvls-tuning-warn.txt", false},
+	{"nccl_tests", "allreduce-x2.txt", false},
+	{"nccl_tests", "nccl-tests-2.19-timestamps-16rank.txt", false},
+	{"nvidia_smi_csv", "smi-h200.csv", false},
+	{"procfs", "procfs.txt", true},
+	{"torchtitan", "torchtitan-2026-rank-prefix.txt", false},
+	{"train_log", "megatron-2026-timers.txt", false},
+	{"train_log", "nanogpt.txt", false},
+};
+
+/* These read whole documents (JSON, databases), or what the user's own pattern says. */
+static const char *const documents[] = {"iostat_json", "nccl_tests_json", "pattern"};
+
+static void check_format(size_t i)
+{
+	const struct probe *p = probe_find(lines[i].probe);
+	struct buf path = {0}, clean = {0};
+	_cleanup_free_ char *want = NULL;
+
+	assert_non_null(p);
+	buf_printf(&path, "tests/fixtures/probes/%s", lines[i].file);
+	assert_int_equal(fs_read(path.data, 1 << 20, &clean, NULL), 0);
+	want = values_of(p, clean.data, clean.len);
+	for (size_t a = 0; a < ARRAY_LEN(prefixes); a++)
+		for (size_t v = 0; v < 24; v++) {
+			size_t pick[5] = {a, v & 1, v / 8, v >> 1 & 1, v >> 2 & 1};
+
+			if (lines[i].alone)
+				pick[3] = pick[4] = 0;
+			check_dressed(p, &clean, want, pick);
+		}
+	buf_free(&path);
+	buf_free(&clean);
+}
+
 static void test_all(void **state)
 {
-	static const struct {
-		const char *probe, *file;
-	} t[] = {
-		{"megatron", "megatron-old.txt"},
-		{"megatron", "megatron-2026-timers.txt"},
-		{"torchtitan", "torchtitan-2026-rank-prefix.txt"},
-		{"hf_trainer", "hf-trainer-v5-string-values.txt"},
-		{"nanogpt", "nanogpt.txt"},
-		{"metrics_jsonl", "metrics.jsonl"},
-		{"nccl_tests", "nccl-tests-2.19-timestamps-16rank.txt"},
-		{"nccl_tests", "allreduce-x2.txt"},
-		{"nccl_log", "nccl-log-2.28-ib-gdr-nvls-tuning-warn.txt"},
-		{"train_log", "nanogpt.txt"},
-		{"train_log", "megatron-2026-timers.txt"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
-		const struct probe *p = probe_find(t[i].probe);
-		struct buf path = {0}, clean = {0};
-		bool jsonl = str_eq(t[i].probe, "metrics_jsonl"); /* other lines are bad there */
-		_cleanup_free_ char *want = NULL;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		check_format(i);
+}
 
-		buf_printf(&path, "tests/fixtures/probes/%s", t[i].file);
-		assert_int_equal(fs_read(path.data, 1 << 20, &clean, NULL), 0);
-		want = values_of(p, clean.data, clean.len);
-		for (size_t a = 0; a < ARRAY_LEN(prefixes); a++)
-			for (size_t v = 0; v < 24; v++) {
-				size_t pick[5] = {a, v & 1, v / 8, v >> 1 & 1, v >> 2 & 1};
+/* No probe is left out by oversight. */
+static void test_complete(void **state)
+{
+	(void)state;
+	for (size_t k = 0; probe_table[k]; k++) {
+		bool there = false;
 
-				if (jsonl)
-					pick[3] = pick[4] = 0;
-				check_dressed(p, &clean, want, pick);
-			}
-		buf_free(&path);
-		buf_free(&clean);
+		for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+			there |= str_eq(lines[i].probe, probe_table[k]->name);
+		for (size_t i = 0; i < ARRAY_LEN(documents); i++)
+			there |= str_eq(documents[i], probe_table[k]->name);
+		if (!there)
+			fail_msg("%s: neither in `lines` nor in `documents` of this test",
+				 probe_table[k]->name);
 	}
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_all)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_complete),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
