@@ -41,7 +41,7 @@ agents() { pgrep -f "fettle-agent $1/blocks"; }
 
 # An agent that was told to end may take a moment.
 nothing_left() {
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		agents "$1" >/dev/null || break
 		sleep 0.1
 	done
@@ -51,9 +51,9 @@ nothing_left() {
 	done
 }
 
-# wait_for COMMAND...: until it succeeds, for ten seconds
+# wait_for COMMAND...: until it succeeds, for a minute
 wait_for() {
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		! "$@" >/dev/null 2>&1 || return 0
 		sleep 0.05
 	done
@@ -83,6 +83,7 @@ killed_before() {
 	[ "$(sqlite3 "$W/fettle.db" "SELECT count(*) FROM attempt WHERE number > 1")" = 0 ]
 }
 
+waits_for_agent() { [ "$(sqlite3 "$W/fettle.db" 'SELECT count(job_id) FROM allocation')" = 1 ]; }
 taken_over() { [ "$(sqlite3 "$W/fettle.db" 'SELECT fence FROM lease')" = 2 ]; }
 
 # A file system of 8 MB of our own: root or not. In a chroot / is no mount whose propagation could be set.
@@ -93,13 +94,30 @@ in_small_disk() {
 	"${ns[@]}" "$@"
 }
 
-# fill_when_running DIR WHEN: the disk is full from the moment that attempt WHEN runs until fettle has ended
+# gate_agent ATTEMPT: an agent that begins this attempt (a pattern of sh) only when $GATE is there. A campaign that waits for
+# it goes no further, however slow the test is.
+gate_agent() {
+	export GATE=$BATS_TEST_TMPDIR/gate GATED_AGENT=${FETTLE_BUILD:-$PWD/build/release}/fettle-agent
+	mkdir "$BATS_TEST_TMPDIR/gated"
+	printf '#!/bin/sh\ncase $1 in */%s) until [ -e "%s" ]; do sleep 0.05; done ;; esac\nexec "%s" "$@"\n' \
+		"$1" "$GATE" "$GATED_AGENT" >"$BATS_TEST_TMPDIR/gated/fettle-agent"
+	chmod +x "$BATS_TEST_TMPDIR/gated/fettle-agent"
+	export FETTLE_AGENT=$BATS_TEST_TMPDIR/gated/fettle-agent
+}
+
+# fill_when_running DIR WHEN: the disk is full from the moment that attempt WHEN runs until fettle has ended. The second
+# trial of the attempt waits for that.
 fill_when_running() {
 	mount -t tmpfs -o size=8m tmpfs "$1"
-	"$FETTLE" run -q -w "$1/w" "$RECIPE" >"$1.out" 2>&1 &
+	mkdir "$1.bin"
+	printf '#!/bin/sh\ncase $FETTLE_TRIAL_DIR in */%s/t01) until [ -e "%s" ]; do sleep 0.02; done ;; esac\nexec "%s" "$@"\n' \
+		"$2" "$1.full" "$(command -v planted)" >"$1.bin/planted"
+	chmod +x "$1.bin/planted"
+	PATH=$1.bin:$PATH "$FETTLE" run -q -w "$1/w" "$RECIPE" >"$1.out" 2>&1 &
 	run=$!
 	wait_for [ -e "$1/w/blocks/$2/t01" ] || return 1
 	head -c 9000000 /dev/zero >"$1/fill" 2>/dev/null || true
+	touch "$1.full"
 	rc=0
 	wait $run || rc=$?
 	echo "$rc" >"$1.rc"

@@ -16,6 +16,7 @@ setup() { W=$BATS_TEST_TMPDIR/w; }
 @test "the clock is set an hour forward, then two hours back, while a campaign runs" {
 	export CLOCK_OFFSET=$BATS_TEST_TMPDIR/offset
 	echo 0 >"$CLOCK_OFFSET"
+	gate_agent 4.1
 	LD_PRELOAD=$BATS_FILE_TMPDIR/clockjump.so "$FETTLE" run -q -w "$W" "$RECIPE" >"$W.out" 2>&1 &
 	owner=$!
 	wait_for [ -e "$W/blocks/2.1" ]
@@ -26,6 +27,7 @@ setup() { W=$BATS_TEST_TMPDIR/w; }
 	[[ $output == *"is being run by pid $owner"* ]]
 	wait_for [ -e "$W/blocks/4.1" ]
 	echo -3600 >"$CLOCK_OFFSET"
+	touch "$GATE"
 	wait $owner
 	[ "$(sqlite3 "$W/fettle.db" "SELECT max(start_us) - min(start_us) FROM trial" | wc -c)" -gt 1 ]
 	same_as_reference "$W"

@@ -35,9 +35,11 @@ killed_campaign() {
 }
 
 @test "a stopped process is taken over; when it goes on it does nothing more" {
+	gate_agent 1.1
 	"$FETTLE" run -q -w "$W" "$RECIPE" >"$W.out" 2>&1 &
 	old=$!
 	wait_for agents "$W"
+	wait_for waits_for_agent # stopped inside a transaction it would keep the others from the database
 	kill -STOP $old
 	# Alive, though it shows nothing: nobody takes it by mistake, however old its heartbeat.
 	sqlite3 "$W/fettle.db" 'UPDATE lease SET heartbeat_us = 1'
@@ -47,7 +49,7 @@ killed_campaign() {
 	"$FETTLE" resume -q --take-over -w "$W" >"$W.new.out" 2>&1 &
 	new=$!
 	wait_for taken_over
-	sleep 0.3
+	touch "$GATE"
 	kill -CONT $old
 	rc=0
 	wait $old || rc=$?
@@ -59,6 +61,7 @@ killed_campaign() {
 }
 
 @test "tick from cron beside a running fettle, and then alone" {
+	gate_agent 3.1
 	"$FETTLE" run -q -w "$W" "$RECIPE" >"$W.out" 2>&1 &
 	owner=$!
 	wait_for agents "$W"
@@ -69,6 +72,7 @@ killed_campaign() {
 	done
 	kill -9 $owner
 	wait $owner 2>/dev/null || true
+	touch "$GATE"
 	# From here on only ticks, two at a time as from two crontabs.
 	for _ in $(seq 300); do
 		"$FETTLE" tick -q -w "$W" >>"$W.tick" 2>&1 &

@@ -36,3 +36,27 @@ same_as_local() {
 count() {
 	sqlite3 "$WS/fettle.db" "SELECT count(*) FROM $1"
 }
+
+# wait_for COMMAND...: until it succeeds, for two minutes
+wait_for() {
+	local i
+	for ((i = 0; i < 2400; i++)); do
+		! "$@" >/dev/null 2>&1 || return 0
+		sleep 0.05
+	done
+	echo "in vain: $*"
+	return 1
+}
+
+# How many jobs the campaign has had so far is at least $1, and one of them runs.
+has_job() {
+	[ "$(count 'allocation WHERE job_id IS NOT NULL' 2>/dev/null)" -ge "$1" ] && [ -n "$(squeue -h -t running)" ]
+}
+
+no_jobs() {
+	[ -z "$(squeue -h)" ]
+}
+
+no_process() {
+	[ -z "$(pgrep -f "$1")" ]
+}

@@ -32,26 +32,23 @@ teardown() {
 	cat "$WS"/blocks/*/t*.json | jq -s -e '[.[].ranks | map(.rank) | sort] | map(select(. == [-1, 0, 1])) | length > 10'
 	# nothing is left behind
 	end_all_jobs
-	[ -z "$(pgrep -f "$WS")" ]
+	wait_for no_process "$WS"
 }
 
 @test "Ctrl-C cancels the jobs, kill -9 cannot: after both, resume comes to the same result" {
 	"$FETTLE" run -q -w "$WS" "$RECIPE" >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
 	pid=$!
-	sleep 3
+	wait_for has_job 2
 	kill -INT $pid
 	status=0
 	wait $pid || status=$?
 	cat "$BATS_TEST_TMPDIR/out"
 	[ "$status" = 3 ]
-	for ((i = 0; i < 50; i++)); do
-		[ -z "$(squeue -h)" ] && break
-		sleep 0.1
-	done
-	[ -z "$(squeue -h)" ]
+	wait_for no_jobs
+	jobs=$(count 'allocation WHERE job_id IS NOT NULL')
 	"$FETTLE" resume -q -w "$WS" >/dev/null 2>&1 3>&- &
 	pid=$!
-	sleep 3
+	wait_for has_job $((jobs + 2))
 	kill -9 $pid
 	wait $pid || true
 	run "$FETTLE" resume -w "$WS"

@@ -10,7 +10,8 @@
 #   cluster.sh set DIR KEY=VALUE...       change slurm.conf (KEY=: the default) and tell the daemons
 #   cluster.sh signal DIR WHO SIGNAL      WHO: slurmctld, munged, n1..n4
 #   cluster.sh up DIR WHO                 start WHO again after it was killed
-#   cluster.sh restart DIR WHO            end it with TERM (slurmctld saves its state) and start it again
+#   cluster.sh end DIR WHO                TERM (slurmctld saves its state), and wait until it is gone
+#   cluster.sh restart DIR WHO            end it and start it again
 #   cluster.sh wait DIR                   until four nodes are idle
 #   cluster.sh stop DIR                   stop all, remove DIR; also what a job left behind
 #
@@ -21,7 +22,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 readonly NODES='n1 n2 n3 n4'
 readonly START_TRIES=5          # another program may take a port between our look and the bind
-readonly WAIT_TENTHS=300        # 30 s for four nodes on a busy machine; it takes 2 to 3
+readonly WAIT_TENTHS=900        # 90 s for four nodes on a busy machine; it takes 2 to 3
 
 die() {
 	echo "cluster.sh: $*" >&2
@@ -79,6 +80,7 @@ write_conf() {
 		SelectTypeParameters=CR_Core
 		SlurmdParameters=config_overrides
 		MpiDefault=none
+		Prolog=$dir/prolog
 		ReturnToService=2
 		SlurmctldTimeout=30
 		SlurmdTimeout=60
@@ -146,7 +148,7 @@ start_daemon() {
 	)
 }
 
-restart_daemon() {
+end_daemon() {
 	local dir=$1 who=$2 pid i
 	pid=$(pid_of "$dir" "$who") || die "$who is not running"
 	kill -TERM "$pid"
@@ -155,7 +157,6 @@ restart_daemon() {
 		sleep 0.1
 	done
 	rm -f "$dir/$who.pid"
-	start_daemon "$dir" "$who"
 }
 
 make_dir() {
@@ -165,6 +166,9 @@ make_dir() {
 	ln -s /dev/null "$dir/dev/nvidia0"
 	ln -s /dev/null "$dir/dev/nvidia1"
 	echo "NodeName=n[3-4] Name=gpu File=$dir/dev/nvidia[0-1]" >"$dir/gres.conf"
+	# Slurm tells the nodes of a new configuration when it pleases; a file is seen by the very next job.
+	printf '#!/bin/sh\n[ ! -e %q ]\n' "$dir/prolog-fails" >"$dir/prolog"
+	chmod 0755 "$dir/prolog"
 	chmod 0711 "$dir"
 	head -c 128 /dev/urandom >"$dir/munge.key"
 	chmod 0600 "$dir/munge.key"
@@ -272,7 +276,7 @@ run() {
 	"$@"
 }
 
-[ $# -ge 2 ] || { sed -n '4,18s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '4,19s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 command=$1 dir=$2
 shift 2
 case $dir in /*) ;; *) dir=$PWD/$dir ;; esac
@@ -283,7 +287,8 @@ env) print_env "$dir" ;;
 set) set_conf "$dir" "$@"; SLURM_CONF=$dir/slurm.conf scontrol reconfigure ;;
 signal) pid=$(pid_of "$dir" "$1") || die "$1 is not running"; kill -"$2" "$pid" ;;
 up) rm -f "$dir/$1.pid"; start_daemon "$dir" "$1" ;;
-restart) restart_daemon "$dir" "$1" ;;
+end) end_daemon "$dir" "$1" ;;
+restart) end_daemon "$dir" "$1"; start_daemon "$dir" "$1" ;;
 wait) wait_idle "$dir" || die "the nodes of $dir are not idle" ;;
 stop) stop "$dir" ;;
 *) die "unknown command '$command'" ;;

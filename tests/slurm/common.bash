@@ -40,7 +40,7 @@ drive_start() {
 say() {
 	echo "$*" >&"${DRIVE_CO[1]}"
 	answer=
-	read -r -t 120 answer <&"${DRIVE_CO[0]}" || answer="(drive is silent: $(cat "$BATS_TEST_TMPDIR/drive.err"))"
+	read -r -t 400 answer <&"${DRIVE_CO[0]}" || answer="(drive is silent: $(cat "$BATS_TEST_TMPDIR/drive.err"))"
 	echo "# $* -> $answer"
 }
 
@@ -59,7 +59,7 @@ submit() {
 # The job's agent has begun: Slurm calls a job running before its script is.
 begun() {
 	local i
-	for ((i = 0; i < 300; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		[ -e "$1/claim.json" ] && return 0
 		sleep 0.1
 	done
@@ -76,7 +76,7 @@ expect() {
 end_all_jobs() {
 	scancel -u "$(id -un)" 2>/dev/null
 	local i
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		[ -z "$(squeue -h 2>/dev/null)" ] && return 0
 		sleep 0.1
 	done

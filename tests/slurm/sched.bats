@@ -5,7 +5,10 @@ bats_require_minimum_version 1.5.0
 # The job that the last test finds forgotten: MinJobAge passes meanwhile.
 setup_file() {
 	sbatch --parsable -o /dev/null --wrap true >"$BATS_FILE_TMPDIR/forgotten"
-	while [ -n "$(squeue -h)" ]; do sleep 0.1; done
+	for ((i = 0; i < 1200; i++)); do
+		[ -n "$(squeue -h)" ] || break
+		sleep 0.1
+	done
 }
 
 setup() {
@@ -35,7 +38,7 @@ teardown() {
 @test "submit, run, done: the agent's records are there" {
 	dir=$(new_block 'echo hello; env' 2)
 	submit "$(new_token)" "$dir" nodes=2 cpus=2
-	say until ended 20 "$id"
+	say until ended 120 "$id"
 	expect "$id ended ok 0 n?,n? COMPLETED"
 	[ "$(jq -r .state "$dir/done.json")" = complete ]
 	[ "$(jq -r .job "$dir/claim.json")" = "$id" ]
@@ -45,10 +48,11 @@ teardown() {
 }
 
 @test "the job is what was asked for" {
-	dir=$(new_block 'sleep 30')
+	dir=$(new_block 'sleep 300')
 	token=$(new_token)
 	submit "$token" "$dir" nodes=2 tasks=2 time=61 mem=500 exclude=n[1-2] nodelist=n3
-	say until running 10 "$id"
+	say until running 120 "$id"
+	begun "$dir"
 	run scontrol show job "$id"
 	echo "$output"
 	for what in "JobName=$token" 'NodeList=n[3-4]' NumNodes=2 NumTasks=4 TimeLimit=00:02:00 Requeue=0 \
@@ -71,7 +75,7 @@ teardown() {
 		workdir: $d, output: ($d + "/agent.out"), env: ["PATH=/usr/bin:/bin"], nodes: 1, time_limit_s: 60}}')
 	run --separate-stderr "$HELPER" < <(echo '{"id":1,"op":"hello"}'; echo "$job")
 	id=$(jq -r 'select(.id == 2).job' <<<"$output")
-	say until ended 20 "$id"
+	say until ended 120 "$id"
 	expect "$id ended ok 0 *"
 	[ -f "$odd/done.json" ]
 	[ -f "$odd/agent.out" ]
@@ -80,11 +84,11 @@ teardown() {
 @test "somebody else cancels it" {
 	dir=$(new_block 'sleep 60')
 	submit "$(new_token)" "$dir"
-	say until running 10 "$id"
+	say until running 120 "$id"
 	expect "$id running none 0 n? -"
 	begun "$dir"
 	scancel "$id"
-	say until ended 15 "$id"
+	say until ended 120 "$id"
 	# 3: the agent was told to stop. The node's last word can overtake the script's: then slurmctld
 	# keeps exit 0, as it does after a failed prolog (the campaign tells them apart by the claim).
 	[ "${answer#* launch_failed 0 }" != "$answer" ] || expect "$id ended cancelled 3 n? CANCELLED"
@@ -98,7 +102,7 @@ teardown() {
 	submit "$(new_token)" "$dir" nodes=4
 	first=$id
 	submit "$(new_token)" "$(new_block 'sleep 60')"
-	say until running 10 "$first"
+	say until running 120 "$first"
 	begun "$dir"
 	say poll "$id"
 	expect "$id pending none 0 - *"
@@ -106,9 +110,9 @@ teardown() {
 	expect ok
 	say cancel "$first"
 	expect ok
-	say until ended 15 "$id"
+	say until ended 120 "$id"
 	expect "$id ended cancelled 0 - CANCELLED*"
-	say until ended 15 "$first"
+	say until ended 120 "$first"
 	expect "$first ended cancelled * CANCELLED"
 	say cancel 999999
 	expect ok
@@ -116,15 +120,15 @@ teardown() {
 
 @test "the agent fails" {
 	submit "$(new_token)" "$BATS_TEST_TMPDIR"
-	say until ended 15 "$id"
+	say until ended 120 "$id"
 	expect "$id ended failed 4 n? FAILED (NonZeroExitCode)"
 }
 
 @test "a node goes down under the job" {
 	submit "$(new_token)" "$(new_block 'sleep 60')" nodelist=n2
-	say until running 10 "$id"
+	say until running 120 "$id"
 	scontrol update nodename=n2 state=down reason=test
-	say until ended 15 "$id"
+	say until ended 120 "$id"
 	expect "$id ended node_fail * n2 NODE_FAIL (NodeDown)"
 }
 
@@ -142,42 +146,42 @@ teardown() {
 	drive_stop
 	drive_start "$BATS_TEST_TMPDIR/agent"
 	submit "$(new_token)" "$dir" gpus=2
-	say until ended 15 "$id"
+	say until ended 120 "$id"
 	expect "$id ended ok 0 n[34] COMPLETED"
 	grep -qx CUDA_VISIBLE_DEVICES=0,1 "$dir/env"
 }
 
 @test "an admin requeues it: it is taken out of the queue, and counts as void" {
 	submit "$(new_token)" "$(new_block 'sleep 60')"
-	say until running 10 "$id"
+	say until running 120 "$id"
 	scontrol update job "$id" requeue=1
 	scontrol requeue "$id"
-	say until ended 15 "$id"
-	expect "$id ended requeued * (BeginTime)"
-	run squeue -h -j "$id"
+	say until ended 120 "$id"
+	expect "$id ended requeued * PENDING*"
+	run squeue -h -j "$id" -t pending,running # it may still be completing
 	[ -z "$output" ]
 }
 
 @test "preempted by a partition of higher priority" {
 	submit "$(new_token)" "$(new_block 'sleep 60')" partition=low nodes=4
 	low=$id
-	say until running 10 "$low"
+	say until running 120 "$low"
 	submit "$(new_token)" "$(new_block true)" partition=high
-	say until ended 30 "$low"
+	say until ended 120 "$low"
 	expect "$low ended preempted * PREEMPTED*"
-	say until ended 30 "$id"
+	say until ended 120 "$id"
 	expect "$id ended ok 0 *"
 }
 
 @test "a prolog that fails is no fault of the job" {
-	cluster set Prolog=/bin/false
+	touch "$FETTLE_CLUSTER_DIR/prolog-fails"
 	submit "$(new_token)" "$(new_block true)" nodelist=n2
-	say until ended 20 "$id"
-	for ((i = 0; i < 100; i++)); do # or the drain comes after the resume
+	say until ended 120 "$id"
+	for ((i = 0; i < 600; i++)); do # or the drain comes after the resume
 		[ "$(sinfo -h -n n2 -p tune -o %T)" = drained ] && break
 		sleep 0.1
 	done
-	cluster set Prolog=
+	rm "$FETTLE_CLUSTER_DIR/prolog-fails"
 	scontrol update nodename=n2 state=resume
 	expect "$id ended launch_failed 0 n2 CANCELLED"
 }
@@ -226,10 +230,14 @@ teardown() {
 	expect 'refused *'
 	say find "$token"
 	expect absent
+	submit "$(new_token)" "$(new_block 'sleep 300')" nodes=4 # keeps the next one waiting
+	first=$id
+	say until running 120 "$first"
 	submit "$token" "$(new_block 'sleep 60')"
 	say find "$token"
 	expect "$id pending none 0 - *"
-	say until running 10 "$id"
+	say cancel "$first"
+	say until running 120 "$id"
 	say find "$token"
 	expect "$id running none 0 n? -"
 }
@@ -247,10 +255,13 @@ teardown() {
 }
 
 @test "slurmctld is away and comes back: unknown, never ended, then the truth" {
-	submit "$(new_token)" "$(new_block 'sleep 4; exit 7')"
-	say until running 10 "$id"
-	cluster signal slurmctld TERM
-	sleep 1
+	dir=$(new_block "until [ -e '$BATS_TEST_TMPDIR/go' ]; do sleep 0.1; done; exit 7")
+	submit "$(new_token)" "$dir"
+	say until running 120 "$id"
+	begun "$dir"
+	cluster end slurmctld
+	touch "$BATS_TEST_TMPDIR/go"
+	sleep 1.1
 	say poll "$id"
 	expect "$id unknown none 0 n? *"
 	say find fettle:absent
@@ -258,7 +269,7 @@ teardown() {
 	say submit "$(new_token)" "$(new_block true)"
 	expect "temp cannot submit * slurmctld does not answer*"
 	cluster up slurmctld
-	say until ended 30 "$id"
+	say until ended 120 "$id"
 	expect "$id ended ok 0 n? COMPLETED" # the agent recorded the failed trial and exited 0
 }
 
@@ -272,7 +283,7 @@ teardown() {
 
 @test "the helper dies: the next question starts another" {
 	submit "$(new_token)" "$(new_block 'sleep 60')"
-	say until running 10 "$id"
+	say until running 120 "$id"
 	say kill 9
 	expect ok
 	sleep 1.1
@@ -298,21 +309,23 @@ teardown() {
 
 @test "asked again and again it asks slurmctld once a second at most" {
 	submit "$(new_token)" "$(new_block 'sleep 60')"
-	say until running 10 "$id"
+	say until running 120 "$id"
 	sdiag -r >/dev/null
+	since=$SECONDS
 	sleep 1.1
 	for ((i = 0; i < 50; i++)); do
 		say poll "$id" >/dev/null
 	done
 	run sdiag
+	seconds=$((SECONDS - since + 1))
 	calls=$(sed -n 's/.*REQUEST_JOB_USER_INFO *([^)]*) count:\([0-9]*\).*/\1/p' <<<"$output")
-	echo "$calls calls"
+	echo "$calls calls in $seconds s"
 	[ "$calls" -ge 1 ]
-	[ "$calls" -le 3 ]
+	[ "$calls" -le $((seconds + 1)) ]
 }
 
 @test "slurmctld forgets: gone, by its own word" {
 	id=$(cat "$BATS_FILE_TMPDIR/forgotten")
-	say until gone 60 "$id"
+	say until gone 120 "$id"
 	expect "$id gone none 0 * slurmctld does not know this job"
 }

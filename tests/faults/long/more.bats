@@ -15,9 +15,11 @@ setup() { W=$BATS_TEST_TMPDIR/w; }
 @test "the disk is full in the first block" { disk_is_full_at 1.1; }
 
 @test "an owner that was taken over does not cancel what is no longer its own" {
+	gate_agent 1.1
 	"$FETTLE" run -q -w "$W" "$RECIPE" >"$W.out" 2>&1 &
 	old=$!
 	wait_for agents "$W"
+	wait_for waits_for_agent
 	kill -STOP $old
 	"$FETTLE" resume -q --take-over -w "$W" >"$W.new.out" 2>&1 &
 	new=$!
@@ -27,6 +29,7 @@ setup() { W=$BATS_TEST_TMPDIR/w; }
 	rc=0
 	wait $old || rc=$?
 	[ $rc -ne 0 ]
+	touch "$GATE"
 	wait $new
 	[ "$(sqlite3 "$W/fettle.db" "SELECT count(*) FROM attempt WHERE state <> 'valid'")" = 0 ]
 	same_as_reference "$W"

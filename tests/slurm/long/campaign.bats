@@ -13,7 +13,9 @@ teardown() {
 }
 
 start() {
-	"$FETTLE" "$@" -q -w "$WS" >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	local args=(run "$RECIPE")
+	[ "$(count campaign 2>/dev/null)" != 1 ] || args=(resume)
+	"$FETTLE" "${args[@]}" -q -w "$WS" >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
 	pid=$!
 }
 
@@ -28,26 +30,26 @@ finish() {
 }
 
 @test "kill -9 at ten different moments" {
-	start run "$RECIPE"
+	start
 	for ms in 150 900 400 1300 700 200 1700 1100 500 1500; do
 		sleep "$(printf '%d.%03d' $((ms / 1000)) $((ms % 1000)))"
 		kill -9 $pid 2>/dev/null || break
 		wait $pid || true
-		start resume
+		start
 	done
 	finish
 }
 
 @test "somebody cancels the jobs" {
-	start run "$RECIPE"
-	sleep 2.5
+	start
+	wait_for has_job 3
 	scancel -u "$(id -un)"
 	finish
 }
 
 @test "a node goes down under a job" {
-	start run "$RECIPE"
-	for ((i = 0; i < 50; i++)); do
+	start
+	for ((i = 0; i < 2400; i++)); do
 		node=$(squeue -h -t running -o %B | head -n 1)
 		[ -n "$node" ] && break
 		sleep 0.05
@@ -59,8 +61,8 @@ finish() {
 }
 
 @test "slurmctld hangs for a while" {
-	start run "$RECIPE"
-	sleep 2
+	start
+	wait_for has_job 2
 	cluster signal slurmctld STOP
 	sleep 8
 	cluster signal slurmctld CONT
@@ -69,8 +71,8 @@ finish() {
 
 # Jobs that ended meanwhile may run on in its books until their nodes register: up to five minutes.
 @test "slurmctld is killed and comes back without its last seconds" {
-	start run "$RECIPE"
-	sleep 3
+	start
+	wait_for has_job 3
 	cluster signal slurmctld KILL
 	sleep 3
 	cluster up slurmctld
@@ -78,7 +80,7 @@ finish() {
 }
 
 @test "the helper is killed again and again" {
-	start run "$RECIPE"
+	start
 	for ((i = 0; i < 8; i++)); do
 		sleep 0.8
 		pkill -9 -P $pid -x fettle-slurm || true

@@ -15,7 +15,7 @@ teardown() {
 
 @test "the time limit" {
 	submit "$(new_token)" "$(new_block 'sleep 200')" time=60
-	say until ended 150 "$id"
+	say until ended 300 "$id"
 	expect "$id ended timeout * n? TIMEOUT (TimeLimit)"
 }
 
@@ -26,28 +26,31 @@ teardown() {
 	say poll "$id"
 	expect "$id pending none 0 - JobHeld*"
 	scontrol release "$id"
-	say until ended 30 "$id"
+	say until ended 300 "$id"
 	expect "$id ended ok 0 n1 COMPLETED"
 }
 
 @test "suspended is running" {
-	submit "$(new_token)" "$(new_block 'sleep 4')"
-	say until running 10 "$id"
+	dir=$(new_block "until [ -e '$BATS_TEST_TMPDIR/go' ]; do sleep 0.1; done")
+	submit "$(new_token)" "$dir"
+	say until running 300 "$id"
+	begun "$dir"
 	scontrol suspend "$id"
 	sleep 1.1
 	say poll "$id"
 	expect "$id running none 0 n? SUSPENDED"
 	scontrol resume "$id"
-	say until ended 30 "$id"
+	touch "$BATS_TEST_TMPDIR/go"
+	say until ended 300 "$id"
 	expect "$id ended ok 0 n? COMPLETED"
 }
 
 @test "slurmd dies under the job" {
 	cluster set SlurmdTimeout=10
 	submit "$(new_token)" "$(new_block 'sleep 300')" nodelist=n4
-	say until running 10 "$id"
+	say until running 300 "$id"
 	cluster signal n4 KILL
-	say until ended 120 "$id"
+	say until ended 300 "$id"
 	cluster up n4
 	cluster set SlurmdTimeout=60
 	expect "$id ended node_fail * n4 NODE_FAIL (NodeDown)"
@@ -55,7 +58,7 @@ teardown() {
 
 @test "the helper hangs: it is ended within its bound, and the next question starts another" {
 	submit "$(new_token)" "$(new_block 'sleep 100')"
-	say until running 10 "$id"
+	say until running 300 "$id"
 	say kill 19
 	sleep 1.1
 	say poll "$id"
@@ -83,25 +86,25 @@ teardown() {
 	token=$(new_token)
 	submit "$token" "$dir"
 	sleep 6 # the submit itself is saved by then, the start perhaps not
-	say until running 10 "$id"
+	say until running 300 "$id"
 	cluster signal slurmctld KILL
 	sleep 1
 	cluster up slurmctld
-	say until ended 90 "$id"
+	say until ended 300 "$id"
 	sleep 1
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/ran")" = 1 ]
 }
 
 @test "slurmctld killed without warning while a job runs: the job survives" {
 	submit "$(new_token)" "$(new_block 'sleep 30')"
-	say until running 10 "$id"
+	say until running 300 "$id"
 	sleep 15
 	cluster signal slurmctld KILL
 	sleep 1
 	say poll "$id"
 	expect "$id unknown none 0 n? *"
 	cluster up slurmctld
-	say until ended 60 "$id"
+	say until ended 300 "$id"
 	expect "$id ended ok 0 n? COMPLETED"
 }
 
@@ -112,10 +115,10 @@ teardown() {
 		ids="$ids $id"
 	done
 	# shellcheck disable=SC2086 # a list of numbers
-	say until ended 120 $ids
+	say until ended 300 $ids
 	for ((i = 1; i < 24; i++)); do
 		[[ $answer == *\ ended\ ok\ 0\ * ]]
-		read -r -t 5 answer <&"${DRIVE_CO[0]}"
+		read -r -t 60 answer <&"${DRIVE_CO[0]}"
 	done
 	[[ $answer == *\ ended\ ok\ 0\ * ]]
 }
