@@ -103,23 +103,6 @@ int ablate_plan(struct campaign *c, struct err *e)
 	return rc;
 }
 
-static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e)
-{
-	(void)c, (void)e;
-	*out = (size_t)s->planned_blocks;
-	return 0;
-}
-
-static int all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
-		    size_t *n, struct err *e)
-{
-	(void)c, (void)valid, (void)e;
-	for (size_t i = 0; i < s->n_arms; i++)
-		out[i] = i;
-	*n = s->n_arms;
-	return 0;
-}
-
 /* Guards or failures that get worse by the removal: the change earns its place by them. */
 static int harm(struct campaign *c, const struct stage_row *s, const struct pairs *p, size_t arm,
 		char **text, struct err *e)
@@ -231,6 +214,6 @@ static int conclude(struct campaign *c, const struct stage_row *s, struct err *e
 
 const struct stage_ops ablate_ablate = {.kind = STAGE_ABLATE,
 					.step = 5,
-					.wanted = wanted,
-					.block_arms = all_arms,
+					.wanted = stage_fixed_blocks,
+					.block_arms = stage_all_arms,
 					.conclude = conclude};

@@ -55,16 +55,6 @@ static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, st
 	return rc;
 }
 
-static int all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
-		    size_t *n, struct err *e)
-{
-	(void)c, (void)valid, (void)e;
-	for (size_t i = 0; i < s->n_arms; i++)
-		out[i] = i;
-	*n = s->n_arms;
-	return 0;
-}
-
 static int fail_campaign(struct campaign *c, const struct stage_row *s, const char *reason,
 			 struct err *e)
 {
@@ -209,5 +199,5 @@ static int conclude(struct campaign *c, const struct stage_row *s, struct err *e
 const struct stage_ops baseline_aa = {.kind = STAGE_AA,
 				      .step = 1,
 				      .wanted = wanted,
-				      .block_arms = all_arms,
+				      .block_arms = stage_all_arms,
 				      .conclude = conclude};

@@ -385,6 +385,23 @@ int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *a
 	return rc;
 }
 
+int stage_all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out, size_t *n,
+		   struct err *e)
+{
+	(void)c, (void)valid, (void)e;
+	for (size_t i = 0; i < s->n_arms; i++)
+		out[i] = i;
+	*n = s->n_arms;
+	return 0;
+}
+
+int stage_fixed_blocks(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e)
+{
+	(void)c, (void)e;
+	*out = (size_t)s->planned_blocks;
+	return 0;
+}
+
 static int stop(struct campaign *c, const char *reason, struct err *e)
 {
 	int rc = query_campaign_state(c->ws->db, c->row.id, CAMPAIGN_STOPPED, reason,

@@ -123,23 +123,6 @@ int campaign_converge(struct workspace *w, int64_t id, const struct campaign_opt
 
 /* -- the stage -------------------------------------------------------------------------------- */
 
-static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e)
-{
-	(void)c, (void)e;
-	*out = (size_t)s->planned_blocks;
-	return 0;
-}
-
-static int both_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
-		     size_t *n, struct err *e)
-{
-	(void)c, (void)s, (void)valid, (void)e;
-	out[0] = 0;
-	out[1] = 1;
-	*n = 2;
-	return 0;
-}
-
 /* What was found, before it is put into words. */
 struct held {
 	struct guard_results guard;
@@ -233,6 +216,6 @@ static int conclude(struct campaign *c, const struct stage_row *s, struct err *e
 
 const struct stage_ops converge_converge = {.kind = STAGE_CONVERGE,
 					    .step = 5,
-					    .wanted = wanted,
-					    .block_arms = both_arms,
+					    .wanted = stage_fixed_blocks,
+					    .block_arms = stage_all_arms,
 					    .conclude = conclude};

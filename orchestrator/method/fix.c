@@ -125,23 +125,6 @@ int fix_plan_soak(struct campaign *c, struct err *e)
 	return rc;
 }
 
-static int fixed_number(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e)
-{
-	(void)c, (void)e;
-	*out = (size_t)s->planned_blocks;
-	return 0;
-}
-
-static int all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
-		    size_t *n, struct err *e)
-{
-	(void)c, (void)valid, (void)e;
-	for (size_t i = 0; i < s->n_arms; i++)
-		out[i] = i;
-	*n = s->n_arms;
-	return 0;
-}
-
 /* Any knob in the fix that may change the training itself keeps it pending. */
 static int pending(struct campaign *c, int64_t config, bool *out, struct err *e)
 {
@@ -352,11 +335,11 @@ int fix_finish(struct campaign *c, struct err *e)
 
 const struct stage_ops fix_final = {.kind = STAGE_FINAL,
 				    .step = 5,
-				    .wanted = fixed_number,
-				    .block_arms = all_arms,
+				    .wanted = stage_fixed_blocks,
+				    .block_arms = stage_all_arms,
 				    .conclude = conclude_final};
 const struct stage_ops fix_soak = {.kind = STAGE_SOAK,
 				   .step = 5,
-				   .wanted = fixed_number,
-				   .block_arms = all_arms,
+				   .wanted = stage_fixed_blocks,
+				   .block_arms = stage_all_arms,
 				   .conclude = conclude_soak};

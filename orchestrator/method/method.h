@@ -171,6 +171,10 @@ void experiment_arms_free(struct arm_plan *arms, size_t n);
 /* Store a stage with one arm a configuration (treatments from index 1). Own transaction. */
 int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *arms, size_t n,
 	       struct err *e);
+/* Hooks that most kinds of stage share: every arm in every block, and as many blocks as planned. */
+int stage_all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out, size_t *n,
+		   struct err *e);
+int stage_fixed_blocks(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e);
 
 /* -- block.c: from a stage to files and jobs, and back ------------------------------------------
  */

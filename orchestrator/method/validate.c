@@ -266,16 +266,6 @@ static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, st
 	return 0;
 }
 
-static int both_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
-		     size_t *n, struct err *e)
-{
-	(void)c, (void)s, (void)valid, (void)e;
-	out[0] = 0;
-	out[1] = 1;
-	*n = 2;
-	return 0;
-}
-
 static int conclude(struct campaign *c, const struct stage_row *s, struct err *e)
 {
 	const struct verdict_row *v = facts_verdict(&c->facts, s->hypothesis);
@@ -289,6 +279,6 @@ static int conclude(struct campaign *c, const struct stage_row *s, struct err *e
 const struct stage_ops validate_confirm = {.kind = STAGE_CONFIRM,
 					   .step = 4,
 					   .wanted = wanted,
-					   .block_arms = both_arms,
+					   .block_arms = stage_all_arms,
 					   .look = look,
 					   .conclude = conclude};
