@@ -385,7 +385,7 @@ static int answer(const struct args *a, struct workspace *w, int64_t id, int sta
 	struct err e = {0};
 	size_t n = 0;
 
-	if (query_verdicts(w->db, id, &v, &n, &e) < 0 || drive_sources(w, id, &s, &e) < 0 ||
+	if (query_verdicts(w->db, id, &v, &n, &e) < 0 || campaign_sources(w, id, &s, &e) < 0 ||
 	    script_reload(&s, &r, &e) < 0)
 		status = cmd_fail(&cmd_ab, &e);
 	else if (n && v[n - 1].final_look && verdict_outcome_parse(v[n - 1].outcome, &o)) {

@@ -40,7 +40,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static int report_changed_files(struct workspace *w, int64_t id, struct err *e)
 {
 	struct script_sources s;
-	int rc = drive_sources(w, id, &s, e);
+	int rc = campaign_sources(w, id, &s, e);
 
 	if (rc < 0)
 		return rc;

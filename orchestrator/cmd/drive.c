@@ -377,34 +377,13 @@ int drive_campaign(const struct cmd *c, struct workspace *w, int64_t id,
 static int reload(struct workspace *w, int64_t id, struct recipe **r, struct err *e)
 {
 	struct script_sources s;
-	int rc = drive_sources(w, id, &s, e);
+	int rc = campaign_sources(w, id, &s, e);
 
 	if (rc < 0)
 		return rc;
 	rc = script_reload(&s, r, e);
 	script_sources_free(&s);
 	return rc;
-}
-
-int drive_sources(struct workspace *w, int64_t id, struct script_sources *out, struct err *e)
-{
-	struct source_row *rows = NULL;
-	size_t n = 0;
-	int rc = query_campaign_sources(w->db, id, &rows, &n, e);
-
-	if (rc < 0)
-		return rc;
-	memset(out, 0, sizeof *out);
-	out->v = xcalloc(n + 1, sizeof *out->v);
-	out->n = n;
-	for (size_t i = 0; i < n; i++) {
-		out->v[i] = (struct script_source){.name = TAKE(rows[i].name),
-						   .path = TAKE(rows[i].path),
-						   .text = TAKE(rows[i].text)};
-		str_copy(out->v[i].hash, sizeof out->v[i].hash, rows[i].hash);
-	}
-	source_rows_free(rows, n);
-	return 0;
 }
 
 int drive_report(struct workspace *w, int64_t id, struct recipe **r, struct report **out,

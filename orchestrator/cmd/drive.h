@@ -62,8 +62,7 @@ int drive_campaign(const struct cmd *c, struct workspace *w, int64_t id,
 int drive_expired(struct workspace *w, const struct campaign_row *row, struct strv *changes,
 		  struct err *e);
 
-/* The stored sources of a campaign, and its tuning log (free both: recipe_free, report_free). */
-int drive_sources(struct workspace *w, int64_t id, struct script_sources *out, struct err *e);
+/* The stored recipe of a campaign, and its tuning log (free both: recipe_free, report_free). */
 struct report;
 int drive_report(struct workspace *w, int64_t id, struct recipe **r, struct report **out,
 		 struct err *e);

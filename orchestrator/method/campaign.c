@@ -139,27 +139,37 @@ int campaign_create(struct workspace *w, const struct recipe *r, const struct sc
 	return query_campaign_create(w->db, &row, rows, s->n, id, e);
 }
 
-static int load_recipe(struct campaign *c, const struct recipe *known, struct err *e)
+int campaign_sources(struct workspace *w, int64_t id, struct script_sources *out, struct err *e)
 {
 	struct source_row *rows = NULL;
+	struct campaign_row row;
 	size_t n = 0;
-	int rc = query_campaign_sources(c->ws->db, c->row.id, &rows, &n, e);
+	int rc = query_campaign_get(w->db, id, &row, e);
 
 	if (rc < 0)
 		return rc;
-	c->sources.v = xcalloc(n + 1, sizeof *c->sources.v);
-	c->sources.n = n;
+	*out = (struct script_sources){0};
+	str_copy(out->hash, sizeof out->hash, row.recipe_hash);
+	campaign_row_done(&row);
+	if ((rc = query_campaign_sources(w->db, id, &rows, &n, e)) < 0)
+		return rc;
+	out->v = xcalloc(n + 1, sizeof *out->v);
+	out->n = n;
 	for (size_t i = 0; i < n; i++) {
-		struct script_source *s = &c->sources.v[i];
-
-		*s = (struct script_source){.name = TAKE(rows[i].name),
-					    .path = TAKE(rows[i].path),
-					    .text = TAKE(rows[i].text)};
-		str_copy(s->hash, sizeof s->hash, rows[i].hash);
+		out->v[i] = (struct script_source){.name = TAKE(rows[i].name),
+						   .path = TAKE(rows[i].path),
+						   .text = TAKE(rows[i].text)};
+		str_copy(out->v[i].hash, sizeof out->v[i].hash, rows[i].hash);
 	}
 	source_rows_free(rows, n);
-	str_copy(c->sources.hash, sizeof c->sources.hash, c->row.recipe_hash);
-	if (!known || !str_eq(known->hash, c->row.recipe_hash))
+	return 0;
+}
+
+static int load_recipe(struct campaign *c, const struct recipe *known, struct err *e)
+{
+	int rc = campaign_sources(c->ws, c->row.id, &c->sources, e);
+
+	if (rc == 0 && (!known || !str_eq(known->hash, c->row.recipe_hash)))
 		rc = script_reload(&c->sources, &c->own_recipe, e);
 	c->recipe = c->own_recipe ? c->own_recipe : known;
 	return rc;
@@ -385,8 +395,8 @@ int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *a
 	return rc;
 }
 
-int stage_all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out, size_t *n,
-		   struct err *e)
+int stage_all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
+		   size_t *n, struct err *e)
 {
 	(void)c, (void)valid, (void)e;
 	for (size_t i = 0; i < s->n_arms; i++)

@@ -56,6 +56,10 @@ struct campaign_options {
 int campaign_create(struct workspace *w, const struct recipe *r, const struct script_sources *s,
 		    const char *path, const char *scheduler, int64_t *id, struct err *e);
 
+/* The texts that a campaign runs on, as they were when it was created; free with
+ * script_sources_free(). */
+int campaign_sources(struct workspace *w, int64_t id, struct script_sources *out, struct err *e);
+
 /* Open with the lease of this process. ERR_TEMP when another live process owns it. Opening adopts
  * what an earlier process left: submitted jobs are looked up by token. */
 int campaign_open(struct workspace *w, int64_t id, const struct campaign_options *o,
