@@ -456,7 +456,7 @@ int recommend_write(const struct report *r, const char *form, bool force, struct
 		known++;
 	if (!*known)
 		return unknown_form(form, e);
-	if (!r->has_fix || !r->fix.state || str_eq(r->fix.state, "nothing to fix"))
+	if (!r->has_fix)
 		return no_fix(r, e);
 	if (not_held(r) && !force)
 		return err_set(e, ERR_STATE,
