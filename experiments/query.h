@@ -304,7 +304,7 @@ void shown_rows_free(struct shown_row *v, size_t n);
  */
 
 struct verdict_row {
-	int64_t id, stage, hypothesis; /* hypothesis 0: final stage */
+	int64_t id, stage, hypothesis; /* hypothesis 0: none */
 	int look, n;                   /* n: pairs */
 	bool final_look;               /* no further look follows */
 	char *outcome;                 /* a word of verdict_outcome, or "continue" */
@@ -328,9 +328,10 @@ int query_verdict_add(struct db *db, int64_t campaign, const struct verdict_row 
 int query_verdicts(struct db *db, int64_t campaign, struct verdict_row **out, size_t *n,
 		   struct err *e); /* by id */
 
-/* What a guard said at a look. Immutable like the verdict that it belongs to. */
+/* What a guard said at a look, or about the fix in a stage of its own. Immutable like the verdict
+ * that it belongs to. */
 struct guard_row {
-	int64_t verdict;
+	int64_t verdict, stage; /* one of them, the other is 0 */
 	char *metric, *stat;
 	char *rule;  /* "margin", "at_most", "at_least", "failures" */
 	char *equal; /* compared at equal "step", "samples" or "tokens" */
@@ -345,13 +346,18 @@ void guard_rows_free(struct guard_row *v, size_t n);
 int query_guard_add(struct db *db, const struct guard_row *g, struct err *e);
 int query_guards(struct db *db, int64_t campaign, struct guard_row **out, size_t *n,
 		 struct err *e); /* by verdict, in the order of the recipe */
+/* Of the final stage and the soak. */
+int query_fix_guard_add(struct db *db, const struct guard_row *g, struct err *e);
+int query_fix_guards(struct db *db, int64_t campaign, struct guard_row **out, size_t *n,
+		     struct err *e); /* by stage, in the order of the recipe */
 
 struct fix_row {
 	int64_t id, campaign, config, stage;
 	double est, lo, hi;
 	int n;
-	char *state; /* "validated", "accepted, pending convergence", "gain not seen again", "not
-			measured" */
+	char *state;  /* "validated", "accepted, pending convergence", "gain not seen again", "not
+			 measured", "rejected: guard", "rejected: loss not held" */
+	char *reason; /* what a guard of the fix said that did not pass; NULL */
 	char *fingerprint; /* JSON of the environment it holds for */
 	double soak_drift; /* relative; NaN: no soak */
 	int64_t at_us;

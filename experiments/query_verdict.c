@@ -6,7 +6,19 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { PUT, LIST, GUARD_PUT, GUARDS, FIX_SET, FIX_PUT, FIX_GET, EVENT_PUT, EVENTS };
+enum {
+	PUT,
+	LIST,
+	GUARD_PUT,
+	GUARDS,
+	FIX_GUARD_PUT,
+	FIX_GUARDS,
+	FIX_SET,
+	FIX_PUT,
+	FIX_GET,
+	EVENT_PUT,
+	EVENTS,
+};
 const char *const query_sql_verdict[] = {
 	[PUT] = "INSERT INTO verdict(campaign, stage, hypothesis, look, n, final_look, outcome, "
 		"reason, "
@@ -27,17 +39,24 @@ const char *const query_sql_verdict[] = {
 		   "g.worsening, g.lo, g.hi, g.bound, g.state FROM verdict v "
 		   "JOIN guard_result g ON g.verdict = v.id WHERE v.campaign = :campaign "
 		   "ORDER BY v.id, g.seq",
+	[FIX_GUARD_PUT] = "INSERT INTO fix_guard(stage, seq, metric, stat, rule, equal, n, value, "
+			  "worsening, lo, hi, bound, state) VALUES (:stage, (SELECT count(*) FROM "
+			  "fix_guard WHERE stage = :stage), :metric, :stat, :rule, :equal, :n, "
+			  ":value, :worsening, :lo, :hi, :bound, :state)",
+	[FIX_GUARDS] = "SELECT g.stage, g.metric, g.stat, g.rule, g.equal, g.n, g.value, "
+		       "g.worsening, g.lo, g.hi, g.bound, g.state FROM stage s "
+		       "JOIN fix_guard g ON g.stage = s.id WHERE s.campaign = :campaign "
+		       "ORDER BY s.seq, g.seq",
 	/* Not REPLACE: that deletes the row, and a series that hangs on it would forbid it. */
-	[FIX_SET] = "UPDATE fix SET config = :config, stage = :stage, state = :state, est = :est, "
-		    "lo = :lo, hi = :hi, n = :n, fingerprint = :fingerprint, soak_drift = :drift, "
-		    "at_us = :at WHERE campaign = :campaign",
-	[FIX_PUT] =
-		"INSERT INTO fix(campaign, config, stage, state, est, lo, hi, n, fingerprint, "
-		"soak_drift, at_us) VALUES (:campaign, :config, :stage, :state, :est, :lo, :hi, "
-		":n, :fingerprint, :drift, :at)",
-	[FIX_GET] = "SELECT id, campaign, config, stage, state, est, lo, hi, n, fingerprint, "
-		    "soak_drift, "
-		    "at_us FROM fix WHERE campaign = :campaign",
+	[FIX_SET] = "UPDATE fix SET config = :config, stage = :stage, state = :state, "
+		    "reason = :reason, est = :est, lo = :lo, hi = :hi, n = :n, "
+		    "fingerprint = :fingerprint, soak_drift = :drift, at_us = :at "
+		    "WHERE campaign = :campaign",
+	[FIX_PUT] = "INSERT INTO fix(campaign, config, stage, state, reason, est, lo, hi, n, "
+		    "fingerprint, soak_drift, at_us) VALUES (:campaign, :config, :stage, :state, "
+		    ":reason, :est, :lo, :hi, :n, :fingerprint, :drift, :at)",
+	[FIX_GET] = "SELECT id, campaign, config, stage, state, reason, est, lo, hi, n, "
+		    "fingerprint, soak_drift, at_us FROM fix WHERE campaign = :campaign",
 	[EVENT_PUT] = "INSERT INTO event(campaign, at_us, kind, text) "
 		      "VALUES (:campaign, :at, :kind, :text)",
 	[EVENTS] = "SELECT id, at_us, kind, text FROM event WHERE campaign = :campaign ORDER BY id",
@@ -138,28 +157,40 @@ void verdict_rows_free(struct verdict_row *v, size_t n)
 
 /* -- guards ---------------------------------------------------------------------------------- */
 
+static int put_guard(struct stmt *s, const struct guard_row *g)
+{
+	bind_text(s, ":metric", g->metric);
+	bind_text(s, ":stat", g->stat);
+	bind_text(s, ":rule", g->rule);
+	bind_text(s, ":equal", g->equal);
+	bind_i64(s, ":n", g->n);
+	bind_real(s, ":value", g->value);
+	bind_real(s, ":worsening", g->worsening);
+	bind_real(s, ":lo", g->lo);
+	bind_real(s, ":hi", g->hi);
+	bind_real(s, ":bound", g->bound);
+	bind_text(s, ":state", g->state);
+	return stmt_run(s);
+}
+
 int query_guard_add(struct db *db, const struct guard_row *g, struct err *e)
 {
 	struct stmt s = stmt_open(db, SQL(GUARD_PUT), "store a guard's result", e);
 
 	bind_i64(&s, ":verdict", g->verdict);
-	bind_text(&s, ":metric", g->metric);
-	bind_text(&s, ":stat", g->stat);
-	bind_text(&s, ":rule", g->rule);
-	bind_text(&s, ":equal", g->equal);
-	bind_i64(&s, ":n", g->n);
-	bind_real(&s, ":value", g->value);
-	bind_real(&s, ":worsening", g->worsening);
-	bind_real(&s, ":lo", g->lo);
-	bind_real(&s, ":hi", g->hi);
-	bind_real(&s, ":bound", g->bound);
-	bind_text(&s, ":state", g->state);
-	return stmt_run(&s);
+	return put_guard(&s, g);
+}
+
+int query_fix_guard_add(struct db *db, const struct guard_row *g, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(FIX_GUARD_PUT), "store a guard of the fix", e);
+
+	bind_i64(&s, ":stage", g->stage);
+	return put_guard(&s, g);
 }
 
 static void read_guard(struct stmt *s, struct guard_row *g)
 {
-	g->verdict = col_i64(s, "verdict");
 	g->metric = col_text(s, "metric");
 	g->stat = col_text(s, "stat");
 	g->rule = col_text(s, "rule");
@@ -173,19 +204,20 @@ static void read_guard(struct stmt *s, struct guard_row *g)
 	g->state = col_text(s, "state");
 }
 
-int query_guards(struct db *db, int64_t campaign, struct guard_row **out, size_t *n, struct err *e)
+/* `owner`: the column that says what a row belongs to. */
+static int list_guards(struct stmt *s, const char *owner, struct guard_row **out, size_t *n)
 {
-	struct stmt s = stmt_open(db, SQL(GUARDS), "list what the guards said", e);
 	struct guard_row *v = NULL;
 	size_t used = 0, cap = 0;
 	int rc;
 
-	bind_i64(&s, ":campaign", campaign);
-	while (stmt_row(&s)) {
+	while (stmt_row(s)) {
 		v = xgrow(v, used, &cap, sizeof *v);
-		read_guard(&s, &v[used++]);
+		v[used] = (struct guard_row){0};
+		*(str_eq(owner, "stage") ? &v[used].stage : &v[used].verdict) = col_i64(s, owner);
+		read_guard(s, &v[used++]);
 	}
-	rc = stmt_close(&s);
+	rc = stmt_close(s);
 	if (rc < 0) {
 		guard_rows_free(v, used);
 		return rc;
@@ -193,6 +225,23 @@ int query_guards(struct db *db, int64_t campaign, struct guard_row **out, size_t
 	*out = v;
 	*n = used;
 	return 0;
+}
+
+int query_guards(struct db *db, int64_t campaign, struct guard_row **out, size_t *n, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(GUARDS), "list what the guards said", e);
+
+	bind_i64(&s, ":campaign", campaign);
+	return list_guards(&s, "verdict", out, n);
+}
+
+int query_fix_guards(struct db *db, int64_t campaign, struct guard_row **out, size_t *n,
+		     struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(FIX_GUARDS), "list the guards of the fix", e);
+
+	bind_i64(&s, ":campaign", campaign);
+	return list_guards(&s, "stage", out, n);
 }
 
 void guard_rows_free(struct guard_row *v, size_t n)
@@ -217,6 +266,7 @@ static int write_fix(struct db *db, const struct fix_row *f, const char *sql, st
 	bind_opt(&s, ":config", f->config);
 	bind_opt(&s, ":stage", f->stage);
 	bind_text(&s, ":state", f->state);
+	bind_text(&s, ":reason", f->reason);
 	bind_real(&s, ":est", f->est);
 	bind_real(&s, ":lo", f->lo);
 	bind_real(&s, ":hi", f->hi);
@@ -240,6 +290,7 @@ static int read_fix(struct db *db, int64_t campaign, struct fix_row *f, bool *fo
 			.config = col_i64(&s, "config"),
 			.stage = col_i64(&s, "stage"),
 			.state = col_text(&s, "state"),
+			.reason = col_text(&s, "reason"),
 			.est = col_real(&s, "est"),
 			.lo = col_real(&s, "lo"),
 			.hi = col_real(&s, "hi"),
@@ -296,6 +347,7 @@ void fix_row_done(struct fix_row *f)
 	if (!f)
 		return;
 	free(f->state);
+	free(f->reason);
 	free(f->fingerprint);
 	*f = (struct fix_row){0};
 }

@@ -105,7 +105,7 @@ static int run(int argc, char **argv)
 		{"as", 'a', "FORM", 0, "env (the default), sbatch or json", 0},
 		{"output", 'o', "FILE", 0, "write there instead of to stdout", 0},
 		{"force", OPT_FORCE, NULL, 0,
-		 "also when the gain was not seen again in the final stage", 0},
+		 "also when the gain was not seen again or the fix breaks a guard", 0},
 		{0}};
 	static const struct argp_child children[] = {{&look_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {.options = opts,

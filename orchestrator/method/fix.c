@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Step 5, fixing: the incumbent against the original default on a number of blocks fixed
- * beforehand. That estimate is the one reported, whatever it shows. Then a short soak looks for
- * drift.
+ * beforehand. That estimate is the one reported, whatever it shows. Guards are tested there, too:
+ * each winner was held against the incumbent of its time, and small losses add up. Then a short
+ * soak looks for drift and for limits that are broken later.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@ enum { SOAK_TRIALS_MIN = 3 }; /* a line through two points has no error */
 /* How much longer slow steps may be in the soak: the p99 of a hundred steps is the slowest of them
  * and moves by several percent from trial to trial. */
 static const double SOAK_TAIL_MARGIN = 0.10;
+
+#define FIX_BREAKS_GUARD "rejected: guard"
 
 /* -- the final stage -------------------------------------------------------------------------- */
 
@@ -141,8 +144,11 @@ static int pending(struct campaign *c, int64_t config, bool *out, struct err *e)
 	return rc;
 }
 
-static const char *fix_state(const struct stats_mean_ci *ci, bool is_pending)
+static const char *fix_state(const struct stats_mean_ci *ci, enum decide_guard guard,
+			     bool is_pending)
 {
+	if (guard == DECIDE_GUARD_VIOLATED) /* also when each of its trials failed */
+		return FIX_BREAKS_GUARD;
 	if (ci->n == 0)
 		return "not measured";
 	if (!(ci->lo > 0))
@@ -150,39 +156,68 @@ static const char *fix_state(const struct stats_mean_ci *ci, bool is_pending)
 	return is_pending ? "accepted, pending convergence" : "validated";
 }
 
-static int conclude_final(struct campaign *c, const struct stage_row *s, struct err *e)
+static int store_guards(struct campaign *c, const struct stage_row *s, struct guard_results *g,
+			struct err *e)
 {
-	_cleanup_free_ char *note = NULL, *fingerprint = fingerprint_json(c->sched->name);
-	_cleanup_free_ double *d = NULL;
-	struct pairs p;
-	struct stats_mean_ci ci;
-	struct fix_row fix;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < g->n; i++) {
+		g->v[i].stage = s->id;
+		rc = query_fix_guard_add(c->ws->db, &g->v[i], e);
+	}
+	return rc;
+}
+
+static int put_final(struct campaign *c, const struct stage_row *s, const struct stats_mean_ci *ci,
+		     const struct guard_results *g, struct err *e)
+{
+	_cleanup_free_ char *fingerprint = fingerprint_json(c->sched->name), *note = NULL;
+	struct fix_row fix = {.campaign = c->row.id,
+			      .config = s->arms[1].config,
+			      .stage = s->id,
+			      .est = stats_relative(ci->mean),
+			      .lo = stats_relative(ci->lo),
+			      .hi = stats_relative(ci->hi),
+			      .n = (int)ci->n,
+			      .reason = g->text,
+			      .fingerprint = fingerprint,
+			      .soak_drift = NAN,
+			      .at_us = clock_utc_us(c->ws->clock)};
 	int64_t id;
-	size_t n;
 	bool waits;
 	int rc = pending(c, s->arms[1].config, &waits, e);
 
-	if (rc < 0 || (rc = pairs_load(c, s, &p, e)) < 0)
+	if (rc < 0)
 		return rc;
-	n = pairs_diff(&p, 1, &d);
-	pairs_done(&p);
-	ci = stats_mean_ci(d, n, 0.95);
-	fix = (struct fix_row){.campaign = c->row.id,
-			       .config = s->arms[1].config,
-			       .stage = s->id,
-			       .est = stats_relative(ci.mean),
-			       .lo = stats_relative(ci.lo),
-			       .hi = stats_relative(ci.hi),
-			       .n = (int)n,
-			       .state = (char *)fix_state(&ci, waits),
-			       .fingerprint = fingerprint,
-			       .soak_drift = NAN,
-			       .at_us = clock_utc_us(c->ws->clock)};
-	note = xasprintf("%s: %+.1f %% [%+.1f, %+.1f] against the original default over %zu blocks",
-			 fix.state, 100 * fix.est, 100 * fix.lo, 100 * fix.hi, n);
+	fix.state = (char *)fix_state(ci, g->worst, waits);
+	note = xasprintf("%s: %+.1f %% [%+.1f, %+.1f] against the original default over %zu "
+			 "blocks%s%s",
+			 fix.state, 100 * fix.est, 100 * fix.lo, 100 * fix.hi, ci->n,
+			 g->text ? "; " : "", g->text ? g->text : "");
 	campaign_tell(c, PROGRESS_STAGE, 5, "%s", note);
 	rc = query_fix_put(c->ws->db, &fix, &id, e);
 	return rc < 0 ? rc : query_stage_close(c->ws->db, s->id, note, e);
+}
+
+static int conclude_final(struct campaign *c, const struct stage_row *s, struct err *e)
+{
+	_cleanup_free_ double *d = NULL;
+	struct guard_results guards = {0};
+	struct stats_mean_ci ci;
+	struct pairs p;
+	size_t n;
+	int rc = pairs_load(c, s, &p, e);
+
+	if (rc < 0)
+		return rc;
+	n = pairs_diff(&p, 1, &d);
+	ci = stats_mean_ci(d, n, 0.95);
+	rc = pairs_guard_results(c, s, 1, &p, &guards, e);
+	pairs_done(&p);
+	if (rc == 0 && (rc = store_guards(c, s, &guards, e)) == 0)
+		rc = put_final(c, s, &ci, &guards, e);
+	guard_results_done(&guards);
+	return rc;
 }
 
 /* -- the soak --------------------------------------------------------------------------------- */
@@ -259,9 +294,86 @@ static int drift_text(struct campaign *c, const struct stage_row *s, double *dri
 	return drifts ? campaign_event(c, e, "soak", "%s", *out) : 0;
 }
 
-static int put_drift(struct campaign *c, double drift, struct err *e)
+/* How much worse the soak's mean of a guard's metric is than that of the default in the final
+ * stage, relative; NAN: not known. Other allocations: it decides nothing. */
+static int worse_than_default(struct campaign *c, const struct stage_row *s,
+			      const struct stage_row *final, const struct guard *g, double *out,
+			      struct err *e)
 {
-	struct fix_row fix;
+	struct value_row *v[2] = {NULL, NULL};
+	double sum[2] = {0, 0};
+	size_t n[2] = {0, 0}, k[2] = {0, 0};
+	int rc = query_stage_values(c->ws->db, final->id, g->metric, g->stat, &v[0], &n[0], e);
+
+	if (rc == 0)
+		rc = query_stage_values(c->ws->db, s->id, g->metric, g->stat, &v[1], &n[1], e);
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		for (size_t r = 0; r < n[i]; r++)
+			if (v[i][r].state == TRIAL_OK && isfinite(v[i][r].value) &&
+			    (i || v[i][r].arm == final->arms[0].id)) {
+				sum[i] += v[i][r].value;
+				k[i]++;
+			}
+	}
+	value_rows_free(v[0], n[0]);
+	value_rows_free(v[1], n[1]);
+	*out = (sum[1] / (double)k[1] - sum[0] / (double)k[0]) / fabs(sum[0] / (double)k[0]);
+	if (g->better == BETTER_UP)
+		*out = -*out;
+	else if (g->better == BETTER_NONE)
+		*out = fabs(*out);
+	return rc;
+}
+
+/* Margins in the soak: a loss that creeps, memory that grows. */
+static int margins_text(struct campaign *c, const struct stage_row *s,
+			const struct stage_row *final, struct buf *out, struct err *e)
+{
+	const struct recipe *r = c->recipe;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < r->n_guards; i++) {
+		const struct guard *g = &r->guards[i];
+		_cleanup_free_ char *text = NULL;
+		double worse;
+
+		/* At equal samples the curves of a pair are compared: there are no pairs here. */
+		if (isnan(g->margin) || guard_needs_curve(g, r))
+			continue;
+		rc = worse_than_default(c, s, final, g, &worse, e);
+		if (rc < 0 || !(worse > g->margin))
+			continue;
+		text = xasprintf("guard %s (%s): %+.2f %% worse than the default in the final "
+				 "stage, margin %.2f %%: look into it",
+				 g->metric, g->stat, 100 * worse, 100 * g->margin);
+		buf_printf(out, "; %s", text);
+		rc = campaign_event(c, e, "soak", "%s", text);
+	}
+	return rc;
+}
+
+/* Limits and failures of the soak's own trials are judged: they need no pairs. */
+static int soak_guards(struct campaign *c, const struct stage_row *s, struct guard_results *out,
+		       struct buf *margins, struct err *e)
+{
+	const struct stage_row *final = facts_stage(&c->facts, STAGE_FINAL, 0);
+	struct pairs alone = {0}, base = {0};
+	int rc;
+
+	if (!final || final->n_arms < 2)
+		return 0;
+	if ((rc = pairs_load(c, s, &alone, e)) == 0 && (rc = pairs_load(c, final, &base, e)) == 0 &&
+	    (rc = pairs_alone(c, s, &alone, &base, out, e)) == 0 &&
+	    (rc = store_guards(c, s, out, e)) == 0)
+		rc = margins_text(c, s, final, margins, e);
+	pairs_done(&alone);
+	pairs_done(&base);
+	return rc;
+}
+
+static int put_soak(struct campaign *c, double drift, const struct guard_results *g, struct err *e)
+{
+	struct fix_row fix = {0};
 	bool found = false;
 	int64_t id;
 	int rc = query_fix_get(c->ws->db, c->row.id, &fix, &found, e);
@@ -269,6 +381,12 @@ static int put_drift(struct campaign *c, double drift, struct err *e)
 	if (rc < 0 || !found)
 		return rc;
 	fix.soak_drift = drift;
+	if (g->worst == DECIDE_GUARD_VIOLATED && !str_eq(fix.state, FIX_BREAKS_GUARD)) {
+		free(fix.state);
+		free(fix.reason);
+		fix.state = xstrdup(FIX_BREAKS_GUARD);
+		fix.reason = xasprintf("in the soak: %s", g->text);
+	}
 	rc = query_fix_put(c->ws->db, &fix, &id, e);
 	fix_row_done(&fix);
 	return rc;
@@ -277,15 +395,25 @@ static int put_drift(struct campaign *c, double drift, struct err *e)
 static int conclude_soak(struct campaign *c, const struct stage_row *s, struct err *e)
 {
 	_cleanup_free_ char *drift = NULL, *tail = NULL, *note = NULL;
+	struct guard_results guards = {0};
+	struct buf margins = {0};
 	double value = NAN;
 	int rc;
 
-	if ((rc = drift_text(c, s, &value, &drift, e)) < 0 || (rc = tail_text(c, s, &tail, e)) < 0)
-		return rc;
-	note = xasprintf("%s%s%s", drift, tail ? "; " : "", tail ? tail : "");
-	campaign_tell(c, PROGRESS_STAGE, 5, "soak: %s", note);
-	rc = put_drift(c, value, e);
-	return rc < 0 ? rc : query_stage_close(c->ws->db, s->id, note, e);
+	if ((rc = drift_text(c, s, &value, &drift, e)) == 0 &&
+	    (rc = tail_text(c, s, &tail, e)) == 0 &&
+	    (rc = soak_guards(c, s, &guards, &margins, e)) == 0) {
+		note = xasprintf("%s%s%s%s%s%s", drift, tail ? "; " : "", tail ? tail : "",
+				 guards.text ? "; " : "", guards.text ? guards.text : "",
+				 margins.data ? margins.data : "");
+		campaign_tell(c, PROGRESS_STAGE, 5, "soak: %s", note);
+		rc = put_soak(c, value, &guards, e);
+	}
+	if (rc == 0)
+		rc = query_stage_close(c->ws->db, s->id, note, e);
+	guard_results_done(&guards);
+	buf_free(&margins);
+	return rc;
 }
 
 /* -- the end ---------------------------------------------------------------------------------- */

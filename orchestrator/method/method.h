@@ -172,8 +172,8 @@ void experiment_arms_free(struct arm_plan *arms, size_t n);
 int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *arms, size_t n,
 	       struct err *e);
 /* Hooks that most kinds of stage share: every arm in every block, and as many blocks as planned. */
-int stage_all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out, size_t *n,
-		   struct err *e);
+int stage_all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
+		   size_t *n, struct err *e);
 int stage_fixed_blocks(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e);
 
 /* -- block.c: from a stage to files and jobs, and back ------------------------------------------
@@ -245,6 +245,10 @@ struct guard_results {
 };
 int pairs_guard_results(struct campaign *c, const struct stage_row *s, size_t arm,
 			const struct pairs *p, struct guard_results *out, struct err *e);
+/* A stage that has one arm, each trial for itself: limits by its trials, and failures against those
+ * of arm 0 of another stage. */
+int pairs_alone(struct campaign *c, const struct stage_row *s, const struct pairs *alone,
+		const struct pairs *base, struct guard_results *out, struct err *e);
 void guard_results_done(struct guard_results *g);
 /* The same in short, without failures; text is heap, NULL when passed. */
 int pairs_guards(struct campaign *c, const struct stage_row *s, size_t arm,

@@ -8,7 +8,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/method/method.h"
 
-/* One-sided error of a guard over all looks of a stage. */
+/* One-sided error of a guard over all looks of a stage: of its bound where there is one look. */
 static const double GUARD_ALPHA = 0.05;
 /* Steps that differ by no more take the same batch: rates are rounded in logs. */
 static const double SAME_BATCH = 0.01;
@@ -649,7 +649,8 @@ int pairs_guard_results(struct campaign *c, const struct stage_row *s, size_t ar
 	struct judge j = {.c = c,
 			  .stage = s,
 			  .arm = arm,
-			  .p = decide_p_star(c->row.mode, GUARD_ALPHA, 0),
+			  .p = s->kind == STAGE_CONFIRM ? decide_p_star(c->row.mode, GUARD_ALPHA, 0)
+							: GUARD_ALPHA,
 			  .out = out};
 	int rc = 0;
 
@@ -658,6 +659,63 @@ int pairs_guard_results(struct campaign *c, const struct stage_row *s, size_t ar
 		rc = judge_guard(&j, &c->recipe->guards[i], e);
 	if (rc == 0 && p)
 		judge_failures(&j, p);
+	if (rc < 0)
+		guard_results_done(out);
+	return rc;
+}
+
+/* One row a trial in place of one a block: for a stage that has one arm in one allocation. */
+static size_t trial_values(const struct value_row *v, size_t n, double *out)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (v[i].state == TRIAL_OK && isfinite(v[i].value))
+			out[k++] = v[i].value;
+	return k;
+}
+
+static int judge_alone(struct judge *j, const struct guard *g, struct err *e)
+{
+	struct value_row *v = NULL;
+	struct table t = {.arms = 1};
+	size_t rows = 0;
+	double value;
+	int rc;
+
+	if (isnan(g->at_most) && isnan(g->at_least))
+		return 0;
+	rc = query_stage_values(j->c->ws->db, j->stage->id, g->metric, g->stat, &v, &rows, e);
+	if (rc < 0)
+		return rc;
+	t.y = xcalloc(rows + 1, sizeof *t.y);
+	t.blocks = trial_values(v, rows, t.y);
+	value = stats_mean(t.y, t.blocks);
+	if (!isnan(g->at_most))
+		judge_limit(j, g, &t, value, true);
+	if (!isnan(g->at_least))
+		judge_limit(j, g, &t, value, false);
+	free(t.y);
+	value_rows_free(v, rows);
+	return 0;
+}
+
+int pairs_alone(struct campaign *c, const struct stage_row *s, const struct pairs *alone,
+		const struct pairs *base, struct guard_results *out, struct err *e)
+{
+	struct judge j = {.c = c, .stage = s, .p = GUARD_ALPHA, .out = out};
+	size_t failed[2] = {base->failed[0], alone->failed[0]},
+	       trials[2] = {base->trials[0], alone->trials[0]};
+	char *reason[2] = {base->fail_reason[0], alone->fail_reason[0]};
+	const struct pairs both = {.failed = failed, .trials = trials, .fail_reason = reason};
+	int rc = 0;
+
+	*out = (struct guard_results){.worst = DECIDE_GUARD_PASSED};
+	for (size_t i = 0; rc == 0 && i < c->recipe->n_guards; i++)
+		rc = judge_alone(&j, &c->recipe->guards[i], e);
+	j.arm = 1; /* of `both` */
+	if (rc == 0)
+		judge_failures(&j, &both);
 	if (rc < 0)
 		guard_results_done(out);
 	return rc;

@@ -269,28 +269,45 @@ static struct json *stages(const struct report *r)
 	return a;
 }
 
+static struct json *guard_result(const struct guard_row *g)
+{
+	struct json *o = json_object();
+
+	set_text(o, "metric", g->metric);
+	set_text(o, "stat", g->stat);
+	set_text(o, "rule", g->rule);
+	set_text(o, "equal", g->equal);
+	json_set_i64(o, "n", g->n);
+	json_set_number(o, "value", g->value);
+	json_set_number(o, "worsening", g->worsening);
+	json_set_number(o, "lo", g->lo);
+	json_set_number(o, "hi", g->hi);
+	json_set_number(o, "bound", g->bound);
+	set_text(o, "state", g->state);
+	return o;
+}
+
 static struct json *guard_results(const struct report *r, int64_t verdict)
 {
 	struct json *a = json_array();
 
-	for (size_t i = 0; i < r->n_guards; i++) {
-		const struct guard_row *g = &r->guards[i];
-		struct json *o;
+	for (size_t i = 0; i < r->n_guards; i++)
+		if (r->guards[i].verdict == verdict)
+			json_add(a, guard_result(&r->guards[i]));
+	return a;
+}
 
-		if (g->verdict != verdict)
-			continue;
-		o = json_object();
-		set_text(o, "metric", g->metric);
-		set_text(o, "stat", g->stat);
-		set_text(o, "rule", g->rule);
-		set_text(o, "equal", g->equal);
-		json_set_i64(o, "n", g->n);
-		json_set_number(o, "value", g->value);
-		json_set_number(o, "worsening", g->worsening);
-		json_set_number(o, "lo", g->lo);
-		json_set_number(o, "hi", g->hi);
-		json_set_number(o, "bound", g->bound);
-		set_text(o, "state", g->state);
+/* Of the final stage and the soak, with the `seq` of the stage. */
+static struct json *fix_guards(const struct report *r)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < r->n_fix_guards; i++) {
+		struct json *o = guard_result(&r->fix_guards[i]);
+
+		for (size_t k = 0; k < r->n_stages; k++)
+			if (r->stages[k].id == r->fix_guards[i].stage)
+				json_set_i64(o, "stage", r->stages[k].seq);
 		json_add(a, o);
 	}
 	return a;
@@ -441,7 +458,9 @@ static void fix(const struct report *r, struct json *top)
 	json_set(o, "settings", settings(&r->fix_config));
 	json_set_text(o, "config_hash", r->fix_config.hash);
 	set_text(o, "state", r->fix.state);
+	set_text(o, "reason", r->fix.reason);
 	json_set_bool(o, "confirmed", recommend_confirmed(r));
+	json_set(o, "guards", fix_guards(r));
 	json_set_number(o, "est", r->fix.est);
 	json_set_number(o, "lo", r->fix.lo);
 	json_set_number(o, "hi", r->fix.hi);

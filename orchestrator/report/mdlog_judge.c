@@ -71,7 +71,9 @@ static void effects_table(const struct report *r, const struct report_hypothesis
 	}
 }
 
-static void guards_table(const struct report *r, const struct verdict_row *v, struct buf *b)
+/* Rows of a verdict, or of a stage of the fix; the other is 0. */
+static void guards_table(const struct guard_row *v, size_t n, int64_t verdict, int64_t stage,
+			 struct buf *b)
 {
 	static const struct md_column c[] = {{"guard", false},    {"rule", false},
 					     {"at equal", false}, {"n", true},
@@ -80,10 +82,10 @@ static void guards_table(const struct report *r, const struct verdict_row *v, st
 					     {"state", false}};
 	bool any = false;
 
-	for (size_t i = 0; i < r->n_guards; i++) {
-		const struct guard_row *g = &r->guards[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct guard_row *g = &v[i];
 
-		if (g->verdict != v->id)
+		if (g->verdict != verdict || g->stage != stage)
 			continue;
 		if (!any) {
 			buf_char(b, '\n');
@@ -234,7 +236,7 @@ static void validation_of(const struct report *r, const struct report_hypothesis
 	buf_str(b, ".\n");
 	logs(r, h, b);
 	looks_table(h, b);
-	guards_table(r, &h->looks[h->n_looks - 1], b);
+	guards_table(r->guards, r->n_guards, h->looks[h->n_looks - 1].id, 0, b);
 	if (h->n_effects)
 		effects_table(r, h, b);
 }
@@ -283,7 +285,12 @@ static void fix_lines(const struct report *r, struct buf *b)
 	md_code(b, text);
 	buf_str(b, "\n- State: **");
 	md_text(b, r->fix.state);
-	buf_str(b, "**\n- Against the original default: ");
+	buf_str(b, "**");
+	if (r->fix.reason) {
+		buf_str(b, ": ");
+		md_text(b, r->fix.reason);
+	}
+	buf_str(b, "\n- Against the original default: ");
 	md_effect(b, r->fix.est, r->fix.lo, r->fix.hi);
 	buf_printf(b, " over %d fresh pairs, a number fixed beforehand", r->fix.n);
 	if (isfinite(r->final_mean)) {
@@ -318,6 +325,7 @@ void mdlog_fixing(const struct report *r, struct buf *b)
 		buf_char(b, '\n');
 		mdlog_stage(&r->stages[i], b);
 		mdlog_arms(r, &r->stages[i], b);
+		guards_table(r->fix_guards, r->n_fix_guards, 0, r->stages[i].id, b);
 	}
 	mdlog_ablation(r, b);
 	mdlog_nodes(r, b);

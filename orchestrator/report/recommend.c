@@ -22,9 +22,14 @@ static bool not_held(const struct report *r)
 	return r->fix.state && str_eq(r->fix.state, "rejected: loss not held");
 }
 
+static bool breaks_guard(const struct report *r)
+{
+	return r->fix.state && str_eq(r->fix.state, "rejected: guard");
+}
+
 bool recommend_confirmed(const struct report *r)
 {
-	return r->has_fix && r->fix.n > 0 && r->fix.lo > 0 && !not_held(r);
+	return r->has_fix && r->fix.n > 0 && r->fix.lo > 0 && !not_held(r) && !breaks_guard(r);
 }
 
 static bool pending(const struct report *r)
@@ -69,6 +74,10 @@ static void warnings(const struct report *r, struct buf *out)
 		comment(out, "");
 		comment(out, "!!!! REJECTED: a long run of this fix did not hold the loss.");
 		comment(out, "!!!! Written because --force asked for it. Do not put it to use.");
+	} else if (r->has_fix && breaks_guard(r)) {
+		comment(out, "");
+		comment(out, "!!!! REJECTED: this fix breaks a guard.");
+		comment(out, "!!!! Written because --force asked for it. Do not put it to use.");
 	} else if (!recommend_confirmed(r)) {
 		comment(out, "");
 		comment(out, "!!!! NOT CONFIRMED: the gain was not seen again on fresh blocks in "
@@ -101,6 +110,8 @@ static void header(const struct report *r, struct buf *out)
 			 r->fix.n);
 	else
 		commentf(out, "effect on %s: unknown", r->recipe->objective);
+	if (r->fix.reason)
+		commentf(out, "note: %s", r->fix.reason);
 	commentf(out, "holds for: %s", r->fix.fingerprint ? r->fix.fingerprint : "unknown");
 	warnings(r, out);
 }
@@ -365,6 +376,7 @@ static void effect(const struct report *r, struct json *o)
 
 	clock_iso(r->fix.at_us, when, sizeof when);
 	set_text(o, "state", r->fix.state);
+	set_text(o, "reason", r->fix.reason);
 	json_set_bool(o, "confirmed", recommend_confirmed(r));
 	json_set_bool(o, "pending_convergence", pending(r));
 	set_text(o, "objective", r->recipe->objective);
@@ -464,6 +476,12 @@ int recommend_write(const struct report *r, const char *form, bool force, struct
 			       "loss, so that there is nothing to recommend; --force writes the "
 			       "configuration all the same",
 			       (long long)r->campaign.id);
+	if (breaks_guard(r) && !force)
+		return err_set(e, ERR_STATE,
+			       "campaign %lld: the fix breaks a guard: %s; there is nothing to "
+			       "recommend, --force writes the configuration all the same",
+			       (long long)r->campaign.id,
+			       r->fix.reason ? r->fix.reason : "no reason is stored");
 	if (!recommend_confirmed(r) && !force)
 		return err_set(
 			e, ERR_STATE,

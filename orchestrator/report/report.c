@@ -63,6 +63,7 @@ void report_free(struct report *r)
 	fault_rows_free(r->faults, r->n_faults);
 	event_rows_free(r->events, r->n_events);
 	guard_rows_free(r->guards, r->n_guards);
+	guard_rows_free(r->fix_guards, r->n_fix_guards);
 	quality_rows_free(r->quality, r->n_quality);
 	source_rows_free(r->sources, r->n_sources);
 	kvs_free(&r->effective);
@@ -645,6 +646,7 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 	    (rc = query_faults(db, campaign, &r->faults, &r->n_faults, e)) == 0 &&
 	    (rc = query_events(db, campaign, &r->events, &r->n_events, e)) == 0 &&
 	    (rc = query_guards(db, campaign, &r->guards, &r->n_guards, e)) == 0 &&
+	    (rc = query_fix_guards(db, campaign, &r->fix_guards, &r->n_fix_guards, e)) == 0 &&
 	    (rc = query_quality(db, campaign, &r->quality, &r->n_quality, e)) == 0)
 		rc = query_cost(db, campaign, &r->cost, e);
 	if (rc == 0 && (rc = load_target(&l, e)) == 0 &&

@@ -111,6 +111,8 @@ struct report {
 	size_t n_tradeoffs;
 	bool has_fix;
 	struct fix_row fix;
+	struct guard_row *fix_guards; /* what guards said in the final stage and the soak */
+	size_t n_fix_guards;
 	struct config fix_config; /* when has_fix */
 	/* The baseline in numbers; NaN unknown. noise: log sd of an arm within a block. smallest:
 	 * gain that a confirm stage finds with 80 % power at that noise. */
@@ -176,13 +178,15 @@ size_t report_ranking(const struct report *r, size_t *out);
 
 extern const char *const recommend_forms[]; /* "env", "json", "sbatch"; NULL-terminated */
 
-/* Is there a fix whose gain was seen again on the fresh blocks of the final stage? */
+/* Is there a fix whose gain was seen again on the fresh blocks of the final stage, that breaks no
+ * guard there and has not lost its long run? */
 bool recommend_confirmed(const struct report *r);
 
 /* Write the fix: "env" (lines for `set -a; . FILE`, the command as a comment), "sbatch" (a whole
  * script with the campaign's resources), "json" (fettle.recommend/1). Its head says what it rests
  * on. ERR_USAGE for another form, ERR_NOT_FOUND with what to do when the campaign has no fix,
- * ERR_STATE when the gain was not seen again; `force` writes that too and says so at its head. */
+ * ERR_STATE when the gain was not seen again or a guard is broken; `force` writes that too and says
+ * so at its head. */
 int recommend_write(const struct report *r, const char *form, bool force, struct buf *out,
 		    struct err *e);
 

@@ -156,6 +156,8 @@ static void fix(const struct report *r, struct lines *l)
 		buf_printf(b, " (%.4g %s)", r->final_mean, or_empty(r->unit));
 	if (isfinite(r->fix.soak_drift))
 		buf_printf(b, "; drift in the soak %+.2f %%", 100 * r->fix.soak_drift);
+	if (r->fix.reason)
+		buf_printf(b, "; %s", r->fix.reason);
 	buf_char(b, '.');
 	end_line(l);
 }

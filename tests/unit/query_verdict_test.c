@@ -161,6 +161,7 @@ static void a_campaign_has_one_fix(void **state)
 			      .config = st.config[1],
 			      .stage = st.stage,
 			      .state = TEXT("accepted, pending convergence"),
+			      .reason = TEXT("a guard is open"),
 			      .est = 0.1,
 			      .lo = 0.05,
 			      .hi = 0.15,
@@ -175,6 +176,7 @@ static void a_campaign_has_one_fix(void **state)
 	assert_int_equal(out.config, st.config[1]);
 	assert_int_equal(out.stage, st.stage);
 	assert_string_equal(out.state, in.state);
+	assert_string_equal(out.reason, in.reason);
 	assert_true(out.est == 0.1 && out.lo == 0.05 && out.hi == 0.15 && out.soak_drift == -0.001);
 	assert_int_equal(out.n, 8);
 	assert_string_equal(out.fingerprint, "{\"k\":1}");

@@ -195,6 +195,28 @@ static void a_gain_not_seen_again_is_refused(void **state)
 	assert_contains(forced, "!!!! NOT CONFIRMED");
 }
 
+static void a_fix_that_breaks_a_guard_is_refused(void **state)
+{
+	struct report r = sample_report();
+	struct buf b = {0};
+	struct err e = {0};
+	_cleanup_free_ char *forced = NULL, *json = NULL;
+
+	(void)state;
+	r.fix.state = "rejected: guard";
+	r.fix.reason = "guard loss (last): worse by +2.00 % [1.90, 2.10], margin 1.00 %";
+	assert_false(recommend_confirmed(&r));
+	assert_int_equal(recommend_write(&r, "env", false, &b, &e), -ERR_STATE);
+	assert_contains(e.text, "breaks a guard: guard loss (last): worse by +2.00 %");
+	assert_contains(e.text, "--force");
+	assert_null(b.data);
+	forced = written(&r, "env", true);
+	assert_contains(forced, "!!!! REJECTED: this fix breaks a guard.");
+	assert_contains(forced, "# note: guard loss (last)");
+	json = written(&r, "json", true);
+	assert_contains(json, "\"confirmed\": false");
+}
+
 static void no_fix_says_what_to_do(void **state)
 {
 	static const struct {
@@ -280,6 +302,7 @@ int main(void)
 		cmocka_unit_test(json_as_it_was),
 		cmocka_unit_test(pending_convergence_is_said),
 		cmocka_unit_test(a_gain_not_seen_again_is_refused),
+		cmocka_unit_test(a_fix_that_breaks_a_guard_is_refused),
 		cmocka_unit_test(no_fix_says_what_to_do),
 		cmocka_unit_test(an_unknown_form_names_the_near_one),
 		cmocka_unit_test(text_is_made_fit_to_print),

@@ -355,9 +355,13 @@ static struct fault_row sample_faults[] = {
 	 .attempt = 1},
 };
 static struct guard_row sample_guard_rows[] = {
-	{4, "loss", "last", "margin", "samples", 5, 2.6, 0.04, 0.03, 0.05, 0.01, "violated"},
-	{4, "mem_peak_reserved_gib", "max", "at_most", "step", 5, 61.5, -0.12, -0.13, -0.11, 70,
+	{4, 0, "loss", "last", "margin", "samples", 5, 2.6, 0.04, 0.03, 0.05, 0.01, "violated"},
+	{4, 0, "mem_peak_reserved_gib", "max", "at_most", "step", 5, 61.5, -0.12, -0.13, -0.11, 70,
 	 "passed"},
+};
+static struct guard_row sample_fix_guards[] = {
+	{0, 4, "loss", "last", "margin", "step", 4, 2.51, 0.004, -0.009, 0.017, 0.01, "unsettled"},
+	{0, 4, "trial_failed", "mean", "failures", "step", 4, 0, 0, NAN, NAN, NAN, "passed"},
 };
 static struct quality_row sample_quality[] = {
 	{"confirm", "void", 1, 1, 2, QUALITY_FAIL_SLOW, QUALITY_VOID, 0.31, 0.1,
@@ -448,6 +452,9 @@ static inline struct report sample_report(void)
 		.cost = {40, 55, 12, 1, 12, 900.5, 2400},
 		.has_fix = true,
 		.fix = {.state = "validated",
+			.reason =
+				"guard loss (last): worse by +0.40 % [-0.90, 1.70], margin 1.00 % "
+				"(not settled)",
 			.est = 0.275,
 			.lo = 0.24,
 			.hi = 0.31,
@@ -455,6 +462,8 @@ static inline struct report sample_report(void)
 			.fingerprint = "{\"host\":\"n1\",\"cpus\":32}",
 			.soak_drift = -0.002,
 			.at_us = SAMPLE_T0 + 500 * SAMPLE_S},
+		.fix_guards = sample_fix_guards,
+		.n_fix_guards = 2,
 		.fix_config = sample_fix,
 		.base_mean = 1002.25,
 		.noise = 0.011,

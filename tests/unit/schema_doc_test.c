@@ -49,6 +49,8 @@ static void fill(const char *path)
 	assert_ok(query_quality_put(st.db, 1, 0, &q, &e));
 	assert_ok(query_hypothesis_state(st.db, st.hypothesis, HYP_TESTED, NULL, &e));
 	assert_ok(query_fix_put(st.db, &fix, &id, &e));
+	g.stage = st.stage;
+	assert_ok(query_fix_guard_add(st.db, &g, &e));
 	db_close(st.db);
 }
 

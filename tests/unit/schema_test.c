@@ -388,6 +388,8 @@ static struct db *full_store(void)
 	assert_ok(query_quality_put(st.db, 1, 0, &q, &e));
 	assert_ok(query_ablation_add(st.db, &ablation, &e));
 	assert_ok(query_fix_put(st.db, &fix, &id, &e));
+	g.stage = st.stage;
+	assert_ok(query_fix_guard_add(st.db, &g, &e));
 	assert_ok(query_event_add(st.db, st.campaign, 1, "resumed", "", &e));
 	assert_int_equal(
 		store_exec(st.db,
