@@ -99,7 +99,9 @@ else
 AGENT_LINK := -lyajl -lpcre2-8 -lxxhash -lm
 endif
 HAVE_SLURM := $(if $(SLURM_SRC),$(shell $(CC) $(CPPFLAGS) -include slurm/slurm.h -E -x c -o /dev/null /dev/null 2>/dev/null && echo yes))
-UNIT_BIN   := $(UNIT_SRC:%.c=$(B)/%)
+# Without slurm.h (HAVE_SLURM= tries that) fettle-slurm and the tests of its parts are left out.
+NEED_SLURM := $(SLURM_SRC) $(shell grep -l '"orchestrator/slurm/' $(UNIT_SRC))
+UNIT_BIN   := $(patsubst %.c,$(B)/%,$(if $(HAVE_SLURM),$(UNIT_SRC),$(filter-out $(NEED_SLURM),$(UNIT_SRC))))
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 PROG_BIN   := $(PROG_SRC:%.c=$(B)/%)
 PROGRAMS   := $(B)/fettle $(if $(AGENT_SRC),$(B)/fettle-agent) $(if $(HAVE_SLURM),$(B)/fettle-slurm)
@@ -314,7 +316,7 @@ lint-deps:
 # A tree of its own, where nothing was ever compiled without -Werror.
 check-warnings:
 	@$(MAKE) MODE=lint WERROR=-Werror objects
-objects: $(call obj,$(filter-out $(FUZZ_SRC) $(if $(HAVE_SLURM),,$(SLURM_SRC)),$(ALL_SRC))) $(GEN_SRC:.c=.o)
+objects: $(call obj,$(filter-out $(FUZZ_SRC) $(if $(HAVE_SLURM),,$(NEED_SLURM)),$(ALL_SRC))) $(GEN_SRC:.c=.o)
 check-layers:
 	@sh tests/lint/layers.sh tests/lint/layers.txt $(C_FILES)
 	@! grep -niE 'fake|simulat' $(filter orchestrator/method/% experiments/%,$(C_FILES)) || \

@@ -2,6 +2,7 @@
 #include "experiments/model.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,6 +177,57 @@ static void workload_done(struct workload *w)
 	free(w->at.file);
 }
 
+#define OPTION(member, sbatch, kind)                                        \
+	{                                                                   \
+#member, sbatch, kind, offsetof(struct job_options, member) \
+	}
+const struct job_option job_option_table[] = {
+	OPTION(gres, "gres", JOB_OPTION_TEXT),
+	OPTION(gpus, "gpus", JOB_OPTION_TEXT),
+	OPTION(gpus_per_task, "gpus-per-task", JOB_OPTION_TEXT),
+	OPTION(cpus_per_gpu, "cpus-per-gpu", JOB_OPTION_COUNT),
+	OPTION(mem_mib_per_cpu, "mem-per-cpu", JOB_OPTION_MIB),
+	OPTION(mem_mib_per_gpu, "mem-per-gpu", JOB_OPTION_MIB),
+	OPTION(licenses, "licenses", JOB_OPTION_TEXT),
+	OPTION(switches, "switches", JOB_OPTION_TEXT),
+	OPTION(begin, "begin", JOB_OPTION_TEXT),
+	OPTION(deadline, "deadline", JOB_OPTION_TEXT),
+	OPTION(dependency, "dependency", JOB_OPTION_TEXT),
+	OPTION(nice, "nice", JOB_OPTION_COUNT),
+	OPTION(comment, "comment", JOB_OPTION_TEXT),
+	OPTION(mail_type, "mail-type", JOB_OPTION_TEXT),
+	OPTION(mail_user, "mail-user", JOB_OPTION_TEXT),
+	{0},
+};
+#undef OPTION
+
+char *job_option_value(const struct job_options *o, const struct job_option *k)
+{
+	const char *member = (const char *)o + k->offset, *text;
+	int64_t mib;
+	int count;
+
+	switch (k->kind) {
+	case JOB_OPTION_TEXT:
+		memcpy(&text, member, sizeof(text));
+		return text && *text ? xstrdup(text) : NULL;
+	case JOB_OPTION_COUNT:
+		memcpy(&count, member, sizeof(count));
+		return count ? xasprintf("%d", count) : NULL;
+	case JOB_OPTION_MIB:
+		memcpy(&mib, member, sizeof(mib));
+		return mib ? xasprintf("%lldM", (long long)mib) : NULL;
+	}
+	return NULL;
+}
+
+static void job_options_done(struct job_options *o)
+{
+	for (const struct job_option *k = job_option_table; k->key; k++)
+		if (k->kind == JOB_OPTION_TEXT)
+			free(*(char **)((char *)o + k->offset));
+}
+
 static void resources_done(struct resources *r)
 {
 	free(r->partition);
@@ -186,6 +238,7 @@ static void resources_done(struct resources *r)
 	free(r->nodelist);
 	free(r->exclude);
 	free(r->launcher);
+	job_options_done(&r->options);
 }
 
 void recipe_free(struct recipe *r)

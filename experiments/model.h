@@ -235,6 +235,35 @@ struct workload {
 	struct place at; /* of its command */
 };
 
+/* Further options of a job, in the words that sbatch uses for them. Zero or NULL: not asked. */
+struct job_options {
+	char *gres; /* "gpu:h200:2,nvme:1": on each node */
+	char *gpus; /* "8" or "h200:8": of the whole job */
+	char *gpus_per_task;
+	char *licenses;   /* "matlab:2" */
+	char *switches;   /* "1" or "1@60": at most so many, waiting at most so many minutes */
+	char *begin;      /* "2026-11-30T22:00", "now+2hours" */
+	char *deadline;   /* the same: a job that cannot end by then is taken out of the queue */
+	char *dependency; /* "afterok:1234" */
+	char *comment;
+	char *mail_type; /* "END,FAIL" */
+	char *mail_user;
+	int cpus_per_gpu, nice;
+	int64_t mem_mib_per_cpu, mem_mib_per_gpu;
+};
+
+enum job_option_kind { JOB_OPTION_TEXT, JOB_OPTION_COUNT, JOB_OPTION_MIB };
+
+/* Each of them: its member, its long option of sbatch. Ends with key NULL. */
+struct job_option {
+	const char *key, *sbatch;
+	enum job_option_kind kind;
+	size_t offset;
+};
+extern const struct job_option job_option_table[];
+/* The value as sbatch takes it ("4096M"); heap, NULL when it is not asked for. */
+char *job_option_value(const struct job_options *o, const struct job_option *k);
+
 /* What to ask from the scheduler, a trial. Zero or NULL: not asked. */
 struct resources {
 	int nodes, tasks_per_node, cpus_per_task, gpus_per_node;
@@ -242,6 +271,7 @@ struct resources {
 	int64_t time_limit_s; /* of a whole allocation; 0: derived from trials */
 	char *partition, *account, *qos, *reservation, *constraint, *nodelist, *exclude;
 	char *launcher; /* "exec" (default for one task), "srun", "mpirun", "torchrun" */
+	struct job_options options;
 };
 
 struct budget {

@@ -274,6 +274,13 @@ static int options(const struct report *r, struct buf *out, struct err *e)
 		if (rc < 0)
 			return rc;
 	}
+	for (const struct job_option *k = job_option_table; k->key; k++) {
+		_cleanup_free_ char *value = job_option_value(&s->options, k);
+		int rc = option(out, k->sbatch, value, e);
+
+		if (rc < 0)
+			return rc;
+	}
 	buf_str(out, "#SBATCH --exclusive\n");
 	comment(out, "The trials ran on nodes of their own. Without a --time the partition's "
 		     "default holds:");
@@ -353,6 +360,12 @@ static struct json *resources(const struct resources *s)
 	set_text(o, "constraint", s->constraint);
 	set_text(o, "nodelist", s->nodelist);
 	set_text(o, "exclude", s->exclude);
+	for (const struct job_option *k = job_option_table; k->key; k++) {
+		_cleanup_free_ char *value = job_option_value(&s->options, k);
+
+		if (value)
+			set_text(o, k->key, value);
+	}
 	return o;
 }
 

@@ -54,6 +54,7 @@ struct sched_job {
 	int64_t mem_mib_per_node, time_limit_s;
 	bool exclusive;
 	const char *partition, *account, *qos, *reservation, *constraint, *nodelist, *exclude;
+	const struct job_options *options; /* NULL: none */
 };
 
 struct sched_status {

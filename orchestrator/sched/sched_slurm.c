@@ -216,6 +216,25 @@ static struct json *texts(const char *const *v, size_t n)
 	return a;
 }
 
+static void describe_options(const struct job_options *options, struct json *o)
+{
+	for (const struct job_option *k = job_option_table; options && k->key; k++) {
+		const char *member = (const char *)options + k->offset;
+
+		switch (k->kind) {
+		case JOB_OPTION_TEXT:
+			json_set_text(o, k->key, *(const char *const *)member);
+			break;
+		case JOB_OPTION_COUNT:
+			json_set_i64(o, k->key, *(const int *)member);
+			break;
+		case JOB_OPTION_MIB:
+			json_set_i64(o, k->key, *(const int64_t *)member);
+			break;
+		}
+	}
+}
+
 static struct json *describe(const struct sched_run *s, const struct sched_job *job)
 {
 	struct json *o = json_object();
@@ -243,6 +262,7 @@ static struct json *describe(const struct sched_run *s, const struct sched_job *
 	json_set_text(o, "constraint", job->constraint);
 	json_set_text(o, "nodelist", job->nodelist);
 	json_set_text(o, "exclude", job->exclude);
+	describe_options(job->options, o);
 	return o;
 }
 

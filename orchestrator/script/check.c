@@ -275,6 +275,18 @@ static int check_workload(const struct reader *r, const struct workload *w, stru
 	return rc ? rc : check_window(r, w, e);
 }
 
+/* "gpu", "gpu:2" or "gres/gpu:2" in a list of generic resources. */
+static bool has_gpu(const char *gres)
+{
+	for (const char *p = gres; *p; p += strcspn(p, ","), p += *p == ',') {
+		if (str_starts(p, "gres/") || str_starts(p, "gres:"))
+			p += strlen("gres/");
+		if (str_starts(p, "gpu") && strchr(":,", p[3]))
+			return true;
+	}
+	return false;
+}
+
 static int check_resources(const struct reader *r, const struct resources *s, struct err *e)
 {
 	long tasks = (s->nodes ? s->nodes : 1L) * (s->tasks_per_node ? s->tasks_per_node : 1L);
@@ -285,6 +297,16 @@ static int check_resources(const struct reader *r, const struct resources *s, st
 				    "\"srun\", \"mpirun\" or "
 				    "\"torchrun\"",
 				    tasks);
+	if (s->mem_mib_per_node && (s->options.mem_mib_per_cpu || s->options.mem_mib_per_gpu))
+		return reader_fault(r, "resources.mem_gib_per_node", e,
+				    "excludes mem_gib_per_cpu and mem_gib_per_gpu: keep one of "
+				    "them");
+	if (s->gpus_per_node && s->options.gres && has_gpu(s->options.gres))
+		return reader_fault(r, "resources.gres", e,
+				    "names GPUs, and gpus_per_node does too: keep one of them");
+	if (s->options.mail_user && !s->options.mail_type)
+		return reader_fault(r, "resources.mail_user", e,
+				    "gets no mail without mail_type, e.g. \"FAIL\"");
 	if (s->nodelist && s->exclude && str_eq(s->nodelist, s->exclude))
 		return reader_fault(r, "resources.exclude", e, "the same nodes as in nodelist");
 	return 0;

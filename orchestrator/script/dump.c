@@ -72,6 +72,15 @@ static void dump_workload(const struct workload *w, struct buf *out)
 	put_i64(&d, "limits.log_bytes", w->log_limit_bytes);
 }
 
+static void dump_options(const struct job_options *o, const struct dump *d)
+{
+	for (const struct job_option *k = job_option_table; k->key; k++) {
+		_cleanup_free_ char *value = job_option_value(o, k);
+
+		put_text(d, k->key, value);
+	}
+}
+
 static void dump_resources(const struct resources *r, struct buf *out)
 {
 	struct dump d = {out, "resources."};
@@ -89,6 +98,7 @@ static void dump_resources(const struct resources *r, struct buf *out)
 	put_text(&d, "constraint", r->constraint);
 	put_text(&d, "nodelist", r->nodelist);
 	put_text(&d, "exclude", r->exclude);
+	dump_options(&r->options, &d);
 	put_text(&d, "launcher", r->launcher);
 }
 

@@ -22,8 +22,7 @@ static const char *const stat_words[] = {"mean", "median", "p95",   "p99", "min"
 					 "max",  "last",   "value", NULL};
 static const char *const equal_words[] = {"step", "samples", "tokens", NULL};
 static const char *const mode_words[] = {"quick", "standard", "long", "strict", NULL};
-static const char *const scheduler_words[] = {"local", "slurm", "fake", NULL};
-static const char *const launcher_words[] = {"exec", "srun", "mpirun", "torchrun", NULL};
+static const char *const scheduler_words[] = {"local", "slurm", "slurm_cli", "fake", NULL};
 
 #define AT(member)       offsetof(struct recipe, member)
 #define IN(type, member) offsetof(struct type, member)
@@ -528,60 +527,8 @@ static const struct field workload_fields[] = {
 };
 const struct schema schema_workload = {"workload", workload_fields};
 
-/* --- resources, budget, blocks ------------------------------------------------------------------
+/* --- budget, blocks ------------------------------------------------------------------
  */
-
-#define COUNT(member, text)                                                             \
-	{                                                                               \
-		.name = #member, .type = FIELD_INT, .min = 1, .max = 1e6,               \
-		.offset = IN(resources, member), .dflt = "the scheduler's", .doc = text \
-	}
-#define SLURM(member, text)                                                           \
-	{                                                                             \
-		.name = #member, .type = FIELD_TEXT, .offset = IN(resources, member), \
-		.dflt = "the scheduler's", .doc = text                                \
-	}
-
-static const struct field resources_fields[] = {
-	COUNT(nodes, "nodes of a trial"),
-	COUNT(tasks_per_node, "ranks on each node"),
-	COUNT(cpus_per_task, "CPUs of a rank"),
-	COUNT(gpus_per_node, "GPUs on each node"),
-	{.name = "mem_gib_per_node",
-	 .type = FIELD_SIZE,
-	 .min = 0,
-	 .max = 1e6,
-	 .above = true,
-	 .scale = 1024,
-	 .offset = IN(resources, mem_mib_per_node),
-	 .unit = "GiB",
-	 .dflt = "the scheduler's",
-	 .doc = "memory on each node"},
-	{.name = "time_limit_min",
-	 .type = FIELD_SIZE,
-	 .min = 1,
-	 .max = 1e6,
-	 .scale = 60,
-	 .offset = IN(resources, time_limit_s),
-	 .unit = "min",
-	 .dflt = "from the trials",
-	 .doc = "limit of a whole allocation"},
-	SLURM(partition, "Slurm partition"),
-	SLURM(account, "Slurm account"),
-	SLURM(qos, "Slurm quality of service"),
-	SLURM(reservation, "Slurm reservation"),
-	SLURM(constraint, "node features that are asked for"),
-	SLURM(nodelist, "nodes that must be used"),
-	SLURM(exclude, "nodes that must not be used"),
-	{.name = "launcher",
-	 .type = FIELD_CHOICE,
-	 .words = launcher_words,
-	 .offset = IN(resources, launcher),
-	 .dflt = "`\"exec\"` for one task, else `\"srun\"`",
-	 .doc = "what starts the ranks"},
-	END,
-};
-static const struct schema schema_resources = {"resources", resources_fields};
 
 static const struct field budget_fields[] = {
 	{.name = "minutes",

@@ -15,6 +15,7 @@ extern const struct schema schema_proof, schema_requires; /* of a knob */
 extern const struct schema schema_site;                   /* into struct site (site.h) */
 extern const struct schema schema_rule, schema_finding, schema_expectation; /* in rules.c */
 extern const struct schema schema_caps;                                     /* of a site */
+extern const struct schema schema_resources; /* into struct resources */
 extern const struct schema schema_quality; /* into struct quality_settings */
 struct quality_settings schema_quality_defaults(void);
 /* Every schema, in the order of the reference; NULL at the end. */

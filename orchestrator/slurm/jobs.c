@@ -11,7 +11,7 @@
 
 #include "orchestrator/base/mem.h"
 #include "orchestrator/slurm/compat.h"
-#include "orchestrator/slurm/errors.h"
+#include "orchestrator/sched/slurm_errors.h"
 
 /* Without SHOW_LOCAL libslurm first asks for a federation: a second RPC, and twice the wait when
  * hung. */
@@ -150,7 +150,7 @@ int helper_cancel(struct helper *h, const struct json *req, struct json *reply, 
 		return err_set(e, ERR_USAGE, "cancel: '%s' is no job number", id ? id : "");
 	errno = 0;
 	if (COMPAT_KILL(id, SIGKILL, 0)) {
-		if (!errors_already_gone(errno))
+		if (!slurm_errors_already_gone(errno))
 			return helper_slurm_failed(h, e, "cancel");
 		json_set_bool(reply, "was_gone", true);
 	}

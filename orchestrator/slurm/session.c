@@ -13,7 +13,7 @@
 #include "orchestrator/base/version.h"
 #include "orchestrator/sched/slurm_wire.h"
 #include "orchestrator/slurm/compat.h"
-#include "orchestrator/slurm/errors.h"
+#include "orchestrator/sched/slurm_errors.h"
 
 enum {
 	MESSAGE_TIMEOUT_GUESS_S = 100
@@ -21,10 +21,10 @@ enum {
 
 int helper_slurm_verdict(struct helper *h, int number, struct err *e, const char *what)
 {
-	const char *advice = errors_advice(number);
+	const char *advice = slurm_errors_advice(number);
 
 	h->slurm_errno = number;
-	return err_set(e, errors_class(number), "%s: %s%s%s%s", what, slurm_strerror(number),
+	return err_set(e, slurm_errors_class(number), "%s: %s%s%s%s", what, slurm_strerror(number),
 		       advice ? " (" : "", advice ? advice : "", advice ? ")" : "");
 }
 

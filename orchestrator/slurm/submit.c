@@ -13,8 +13,9 @@
 
 #include "orchestrator/base/mem.h"
 #include "orchestrator/slurm/compat.h"
-#include "orchestrator/slurm/errors.h"
-#include "orchestrator/slurm/script.h"
+#include "orchestrator/sched/slurm_errors.h"
+#include "orchestrator/slurm/options.h"
+#include "orchestrator/sched/slurm_script.h"
 
 enum { SECONDS_A_MINUTE = 60 };
 
@@ -23,7 +24,7 @@ struct job {
 	job_desc_msg_t desc;
 	struct strv env;
 	char *script, *output;
-	char gres[32];
+	struct options options;
 };
 
 static void job_free(struct job *j)
@@ -31,6 +32,7 @@ static void job_free(struct job *j)
 	strv_free(&j->env);
 	free(j->script);
 	free(j->output);
+	options_free(&j->options);
 }
 
 /* Texts that are passed on as they are. */
@@ -83,11 +85,6 @@ static void set_resources(struct job *j, const struct json *job)
 	}
 	if (positive(job, "cpus_per_task"))
 		d->cpus_per_task = (uint16_t)positive(job, "cpus_per_task");
-	if (positive(job, "gpus_per_node")) {
-		snprintf(j->gres, sizeof(j->gres), COMPAT_GRES_PREFIX "gpu:%d",
-			 positive(job, "gpus_per_node"));
-		d->tres_per_node = j->gres;
-	}
 	if (mem_mib > 0)
 		d->pn_min_memory = (uint64_t)mem_mib;
 	if (limit_s > 0)
@@ -125,7 +122,7 @@ static int set_output(struct job *j, const char *path, struct err *e)
 	if (!path || path[0] != '/')
 		return err_set(e, ERR_RECIPE, "output '%s' is not an absolute path",
 			       path ? path : "");
-	if (script_output_path(path, &j->output, e))
+	if (slurm_script_output_path(path, &j->output, e))
 		return -ERR_RECIPE;
 	j->desc.std_out = j->desc.std_err = j->output;
 	return 0;
@@ -168,12 +165,15 @@ static int describe(const struct json *req, struct job *j, struct err *e)
 		return err_set(e, ERR_RECIPE, "a job needs a token");
 	if ((rc = check_workdir(j->desc.work_dir, e)) ||
 	    (rc = set_output(j, text_of(job, "output"), e)) ||
-	    (rc = script_text(text_of(job, "agent"), json_get(job, "block_dirs"), &j->script, e)))
+	    (rc = slurm_script_text(text_of(job, "agent"), json_get(job, "block_dirs"), &j->script,
+				    e)))
 		return rc;
 	j->desc.script = j->script;
 	set_texts(&j->desc, job);
 	set_resources(j, job);
 	set_policy(j, job);
+	if ((rc = options_set(&j->options, job, &j->desc, e)))
+		return rc;
 	set_environment(j, json_get(job, "env"), j->desc.name);
 	return 0;
 }
@@ -187,7 +187,7 @@ static int judge_acceptance(struct helper *h, const submit_response_msg_t *r, st
 	if (verdict != ESLURM_REQUESTED_PART_CONFIG_UNAVAILABLE)
 		return 0;
 	snprintf(id, sizeof(id), "%u", COMPAT_RESPONSE_ID(r));
-	if (COMPAT_KILL(id, SIGKILL, 0) && !errors_already_gone(errno))
+	if (COMPAT_KILL(id, SIGKILL, 0) && !slurm_errors_already_gone(errno))
 		return helper_slurm_verdict(h, errno, e,
 					    "cannot withdraw a job that can never start");
 	return helper_slurm_verdict(h, verdict, e, "submit");

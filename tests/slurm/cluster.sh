@@ -91,10 +91,11 @@ write_conf() {
 		SchedulerType=sched/backfill
 		SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,bf_interval=1
 		GresTypes=gpu
+		Licenses=matlab:4
 		PreemptType=preempt/partition_prio
 		PreemptMode=CANCEL
-		NodeName=n[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((base + 1))-$((base + 2))] CPUs=2 RealMemory=2000 State=UNKNOWN
-		NodeName=n[3-4] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((base + 3))-$((base + 4))] CPUs=2 RealMemory=2000 Gres=gpu:2 State=UNKNOWN
+		NodeName=n[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((base + 1))-$((base + 2))] CPUs=2 RealMemory=2000 Feature=plain State=UNKNOWN
+		NodeName=n[3-4] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((base + 3))-$((base + 4))] CPUs=2 RealMemory=2000 Feature=fast Gres=gpu:2 State=UNKNOWN
 		PartitionName=tune Nodes=n[1-4] Default=YES MaxTime=120 State=UP PriorityTier=5 PreemptMode=OFF
 		PartitionName=short Nodes=n[1-2] MaxTime=5 MaxNodes=2 State=UP PriorityTier=5 PreemptMode=OFF
 		PartitionName=low Nodes=n[1-4] MaxTime=120 State=UP PriorityTier=1 PreemptMode=CANCEL GraceTime=0

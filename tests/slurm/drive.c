@@ -84,7 +84,31 @@ static void set_number(struct sched_job *j, const char *name, const char *value)
 		j->time_limit_s = n;
 }
 
-static void set_field(struct sched_job *j, char *field)
+/* An option of job_option_table, in the words of sbatch. */
+static void set_option(struct job_options *o, const char *name, char *value)
+{
+	for (const struct job_option *k = job_option_table; k->key; k++) {
+		void *member = (char *)o + k->offset;
+		int64_t n = 0;
+
+		if (!str_eq(k->key, name))
+			continue;
+		str_to_i64(value, &n);
+		switch (k->kind) {
+		case JOB_OPTION_TEXT:
+			*(char **)member = value;
+			break;
+		case JOB_OPTION_COUNT:
+			*(int *)member = (int)n;
+			break;
+		case JOB_OPTION_MIB:
+			*(int64_t *)member = n;
+			break;
+		}
+	}
+}
+
+static void set_field(struct sched_job *j, struct job_options *o, char *field)
 {
 	const struct {
 		const char *name;
@@ -104,6 +128,7 @@ static void set_field(struct sched_job *j, char *field)
 		return;
 	*value++ = '\0';
 	set_number(j, field, value);
+	set_option(o, field, value);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (str_eq(texts[i].name, field))
 			*texts[i].to = value;
@@ -125,12 +150,14 @@ static void do_job(struct sched_run *s, const struct words *w)
 			      .tasks_per_node = 1,
 			      .time_limit_s = 60,
 			      .exclusive = true};
+	struct job_options options = {0};
 	int64_t start_us = 0;
 	struct err e;
 	char id[64];
 
+	j.options = &options;
 	for (size_t i = 3; i < w->n; i++)
-		set_field(&j, w->v[i]);
+		set_field(&j, &options, w->v[i]);
 	if (str_eq(w->v[0], "submit")) {
 		if (sched_slurm.submit(s, &j, id, &e))
 			say_failure(&e);

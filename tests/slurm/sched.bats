@@ -67,6 +67,42 @@ teardown() {
 	[ "$(grep -c '^BATS_' "$BATS_TEST_TMPDIR/env")" -eq 0 ]
 }
 
+# The fields of `scontrol show job ID`, one a line, hold each of the others.
+shows() {
+	local job
+	job=$(scontrol show job "$1" | tr -s ' ' '\n')
+	shift
+	for what in "$@"; do
+		grep -qxF -- "$what" <<<"$job" || { echo "no $what"; scontrol show job "$id"; return 1; }
+	done
+}
+
+@test "what sbatch can be asked for, a job can: scontrol has it" {
+	dir=$(new_block true)
+	scontrol create reservation reservationname=tuning starttime=now duration=30 nodes=n3 users="$(id -un)" >/dev/null
+	submit "$(new_token)" "$dir" partition=short begin=now+1hour deadline=now+3hours time=300 nice=77 comment=why \
+		licenses=matlab:2 switches=1@2 mail_type=END,FAIL mail_user=me@example.org account=vision \
+		constraint=plain mem_mib_per_cpu=100 cpus=2 nodes=2
+	first=$id
+	shows "$first" Partition=short Account=vision Comment=why Licenses=matlab:2 "Switches=1@00:02:00" \
+		MailUser=me@example.org MailType=END,FAIL Features=plain MinMemoryCPU=100M CPUs/Task=2 Nice=77 \
+		TimeLimit=00:05:00 JobState=PENDING
+	begin=$(scontrol show job "$first" | sed -n 's/.*EligibleTime=//p')
+	[ $(($(date -d "${begin%% *}" +%s) - $(date +%s))) -gt 3000 ]
+	deadline=$(scontrol show job "$first" | sed -n 's/.*Deadline=//p')
+	[ $(($(date -d "${deadline%% *}" +%s) - $(date +%s))) -gt 10000 ]
+	submit "$(new_token)" "$dir" dependency="afterok:$first" gres=gpu:1 reservation=tuning constraint=fast
+	shows "$id" "Dependency=afterok:$first(unfulfilled)" Reservation=tuning TresPerNode=gres:gpu:1
+	say cancel "$id"
+	submit "$(new_token)" "$dir" gpus_per_task=1 cpus_per_gpu=1 mem_mib_per_gpu=300 begin=now+1hour
+	shows "$id" TresPerTask=gres:gpu:1 CpusPerTres=gres:gpu:1 MemPerTres=gres:gpu:300
+	say cancel "$id"
+	submit "$(new_token)" "$dir" gpus=2 begin=now+1hour
+	shows "$id" TresPerJob=gres:gpu:2
+	scancel "$first" "$id"
+	scontrol delete reservation=tuning
+}
+
 @test "paths with blanks, quotes and percent signs" {
 	odd="$BATS_TEST_TMPDIR/it's 100%j \$HOME"
 	mkdir "$odd"
@@ -209,6 +245,12 @@ teardown() {
 	expect "refused cannot submit $token: submit: *"
 	say submit "$token" "$dir" workdir=/does/not/exist
 	expect "notfound cannot submit $token: workdir /does/not/exist: No such file or directory"
+	say submit "$token" "$dir" begin=someday
+	expect "refused cannot submit $token: begin = 'someday' is no time that Slurm knows: 2026-11-30T22:00, 22:00, now+2hours*"
+	say submit "$token" "$dir" deadline=2020-01-01T00:00
+	expect "refused cannot submit $token: deadline = '2020-01-01T00:00' is over"
+	say submit "$token" "$dir" licenses=nope:1
+	expect "notfound cannot submit $token: submit: Invalid license specification (\`scontrol show licenses\` lists the licences)"
 	say submit "$token" "$dir" workdir=tmp
 	expect "refused cannot submit $token: workdir 'tmp' is not an absolute path"
 	say submit "$token" relative workdir=/tmp output=/tmp/x

@@ -133,6 +133,23 @@ static void sbatch_names_the_resources(void **state)
 			      "python3 train.py --data 'it'\\''s here/$HOME' --num-workers 2\n");
 }
 
+static void sbatch_names_the_further_options(void **state)
+{
+	struct report r = sample_report();
+	struct recipe recipe = sample_recipe;
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	recipe.resources.options = (struct job_options){.licenses = (char[]){"matlab:1"},
+							.comment = (char[]){"two words"},
+							.mem_mib_per_gpu = 4096,
+							.nice = -5};
+	r.recipe = &recipe;
+	text = written(&r, "sbatch", false);
+	assert_contains(text, "#SBATCH --mem-per-gpu=4096M\n#SBATCH --licenses=matlab:1\n"
+			      "#SBATCH --nice=-5\n#SBATCH --comment=\"two words\"\n");
+}
+
 static void control_characters_cannot_leave_their_line(void **state)
 {
 	struct report r = sample_report();
@@ -298,6 +315,7 @@ int main(void)
 		cmocka_unit_test(env_survives_the_shell),
 		cmocka_unit_test(sbatch_script_runs_what_was_measured),
 		cmocka_unit_test(sbatch_names_the_resources),
+		cmocka_unit_test(sbatch_names_the_further_options),
 		cmocka_unit_test(control_characters_cannot_leave_their_line),
 		cmocka_unit_test(json_as_it_was),
 		cmocka_unit_test(pending_convergence_is_said),

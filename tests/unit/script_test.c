@@ -113,7 +113,8 @@ static const char good[] =
 	"	},\n"
 	"	resources = { nodes = 2, tasks_per_node = 4, mem_gib_per_node = 1.5, "
 	"time_limit_min = 30,\n"
-	"		partition = 'gpu', launcher = 'torchrun' },\n"
+	"		partition = 'gpu', launcher = 'torchrun', nice = -5, cpus_per_gpu = 2, "
+	"licenses = 'matlab:1', switches = '1@60' },\n"
 	"	objective = { metric = 'step_time_ms', stat = 'median' },\n"
 	"	target = 12.5,\n"
 	"	guards = { loss = 0.01, mem_peak_reserved_gib = { margin = 0.1, at_most = 70 } },\n"
@@ -173,6 +174,11 @@ static void test_every_field_arrives(void **state)
 	assert_string_equal(r->resources.partition, "gpu");
 	assert_null(r->resources.account);
 	assert_string_equal(r->resources.launcher, "torchrun");
+	assert_int_equal(r->resources.options.nice, -5);
+	assert_int_equal(r->resources.options.cpus_per_gpu, 2);
+	assert_string_equal(r->resources.options.licenses, "matlab:1");
+	assert_string_equal(r->resources.options.switches, "1@60");
+	assert_null(r->resources.options.begin);
 	assert_string_equal(r->objective, "step_time_ms");
 	assert_string_equal(r->objective_stat, "median");
 	assert_int_equal(r->better, BETTER_DOWN);

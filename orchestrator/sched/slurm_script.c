@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "orchestrator/slurm/script.h"
+#include "orchestrator/sched/slurm_script.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static int put_quoted(struct buf *b, const char *path, struct err *e)
 	return 0;
 }
 
-int script_text(const char *agent, const struct json *block_dirs, char **out, struct err *e)
+int slurm_script_text(const char *agent, const struct json *block_dirs, char **out, struct err *e)
 {
 	struct buf b = {0};
 	int rc;
@@ -43,7 +43,7 @@ int script_text(const char *agent, const struct json *block_dirs, char **out, st
 	return rc;
 }
 
-int script_output_path(const char *path, char **out, struct err *e)
+int slurm_script_output_path(const char *path, char **out, struct err *e)
 {
 	struct buf b = {0};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "orchestrator/slurm/errors.h"
+#include "orchestrator/sched/slurm_errors.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -81,7 +81,7 @@ static bool is_transport(int number)
 	       (number >= AUTH_FIRST && number <= AUTH_LAST);
 }
 
-enum err_code errors_class(int number)
+enum err_code slurm_errors_class(int number)
 {
 	const struct known *k = look_up(number);
 
@@ -90,7 +90,7 @@ enum err_code errors_class(int number)
 	return is_transport(number) ? ERR_TEMP : ERR_RECIPE;
 }
 
-const char *errors_advice(int number)
+const char *slurm_errors_advice(int number)
 {
 	const struct known *k = look_up(number);
 
@@ -99,7 +99,7 @@ const char *errors_advice(int number)
 	return is_transport(number) ? "the controller cannot be reached: `scontrol ping`" : NULL;
 }
 
-bool errors_already_gone(int number)
+bool slurm_errors_already_gone(int number)
 {
 	return number == INVALID_JOB_ID || number == ALREADY_DONE;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What an error number of Slurm means for us. Pure; the numbers are the same from 20.11 to 26.05.
  */
-#ifndef FETTLE_SLURM_ERRORS_H
-#define FETTLE_SLURM_ERRORS_H
+#ifndef FETTLE_SCHED_SLURM_ERRORS_H
+#define FETTLE_SCHED_SLURM_ERRORS_H
 
 #include <stdbool.h>
 
@@ -10,12 +10,12 @@
 
 /* ERR_TEMP (the controller or the network is away, or a limit that time lifts), ERR_NOT_FOUND (a
  * named thing does not exist) or ERR_RECIPE (Slurm will refuse it again). */
-enum err_code errors_class(int number);
+enum err_code slurm_errors_class(int number);
 
 /* The sentence that tells the user what to change, or NULL. */
-const char *errors_advice(int number);
+const char *slurm_errors_advice(int number);
 
 /* The job is over or forgotten: to a request to end it, that is success. */
-bool errors_already_gone(int number);
+bool slurm_errors_already_gone(int number);
 
 #endif

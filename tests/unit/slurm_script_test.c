@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parts of fettle-slurm that need no Slurm. */
+/* What both ways to Slurm share: the batch script, and what its errors mean. */
 #include "tests/unit/check.h"
 
 #include "orchestrator/base/proc.h"
-#include "orchestrator/slurm/errors.h"
-#include "orchestrator/slurm/script.h"
+#include "orchestrator/sched/slurm_errors.h"
+#include "orchestrator/sched/slurm_script.h"
 
 static struct json *dirs(const char *a, const char *b)
 {
@@ -23,7 +23,7 @@ static void test_script(void **state)
 	struct err e;
 
 	(void)state;
-	assert_ok(script_text("/opt/fettle agent", v, &text, &e));
+	assert_ok(slurm_script_text("/opt/fettle agent", v, &text, &e));
 	assert_string_equal(text, "#!/bin/sh\nexec '/opt/fettle agent' '/w/blocks/1.1' "
 				  "'/w/it'\\''s $HOME `x`/2.1'\n");
 }
@@ -42,7 +42,7 @@ static void test_shell_reads_back_the_paths(void **state)
 	struct err e;
 
 	(void)state;
-	assert_ok(script_text("/bin/echo", v, &text, &e));
+	assert_ok(slurm_script_text("/bin/echo", v, &text, &e));
 	argv[2] = text;
 	assert_ok(proc_capture(&s, 10000000, 4096, &out, NULL, &status, &e));
 	out.data[out.len - 1] = '\0';
@@ -61,12 +61,12 @@ static void test_script_refuses(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		_cleanup_(json_freep) struct json *v = dirs("/ok", bad[i]);
 
-		assert_int_equal(script_text("/agent", v, &text, &e), -ERR_RECIPE);
-		assert_int_equal(script_text(bad[i], good, &text, &e), -ERR_RECIPE);
+		assert_int_equal(slurm_script_text("/agent", v, &text, &e), -ERR_RECIPE);
+		assert_int_equal(slurm_script_text(bad[i], good, &text, &e), -ERR_RECIPE);
 	}
-	assert_int_equal(script_text(NULL, good, &text, &e), -ERR_RECIPE);
-	assert_int_equal(script_text("/agent", none, &text, &e), -ERR_RECIPE);
-	assert_int_equal(script_text("/agent", NULL, &text, &e), -ERR_RECIPE);
+	assert_int_equal(slurm_script_text(NULL, good, &text, &e), -ERR_RECIPE);
+	assert_int_equal(slurm_script_text("/agent", none, &text, &e), -ERR_RECIPE);
+	assert_int_equal(slurm_script_text("/agent", NULL, &text, &e), -ERR_RECIPE);
 	assert_null(text);
 }
 
@@ -77,9 +77,9 @@ static void test_output_path(void **state)
 	struct err e;
 
 	(void)state;
-	assert_ok(script_output_path("/w/100%j/agent.out", &path, &e));
+	assert_ok(slurm_script_output_path("/w/100%j/agent.out", &path, &e));
 	assert_string_equal(path, "/w/100%%j/agent.out");
-	assert_int_equal(script_output_path("/w/a\\b", &none, &e), -ERR_RECIPE);
+	assert_int_equal(slurm_script_output_path("/w/a\\b", &none, &e), -ERR_RECIPE);
 	assert_contains(e.text, "backslash");
 }
 
@@ -106,12 +106,12 @@ static void test_errors(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		assert_int_equal(errors_class(rows[i].number), rows[i].class);
-		assert_int_equal(errors_already_gone(rows[i].number), rows[i].gone);
+		assert_int_equal(slurm_errors_class(rows[i].number), rows[i].class);
+		assert_int_equal(slurm_errors_already_gone(rows[i].number), rows[i].gone);
 	}
-	assert_contains(errors_advice(2000), "sinfo");
-	assert_contains(errors_advice(5004), "scontrol ping");
-	assert_null(errors_advice(2099));
+	assert_contains(slurm_errors_advice(2000), "sinfo");
+	assert_contains(slurm_errors_advice(5004), "scontrol ping");
+	assert_null(slurm_errors_advice(2099));
 }
 
 int main(void)
@@ -124,5 +124,5 @@ int main(void)
 		cmocka_unit_test(test_errors),
 	};
 
-	return cmocka_run_group_tests_name("slurm_helper", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("slurm_script", tests, NULL, NULL);
 }

@@ -4,18 +4,18 @@
  * nothing but our own absolute paths, single-quoted, and execs the agent, which then is the batch
  * step itself (signals of Slurm reach it directly). Pure: text in, text out.
  */
-#ifndef FETTLE_SLURM_SCRIPT_H
-#define FETTLE_SLURM_SCRIPT_H
+#ifndef FETTLE_SCHED_SLURM_SCRIPT_H
+#define FETTLE_SCHED_SLURM_SCRIPT_H
 
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/json.h"
 
 /* "#!/bin/sh\nexec '<agent>' '<dir>'...\n" in *out (heap). ERR_RECIPE for a path that is not
  * absolute or holds a control character (a newline would end the line). */
-int script_text(const char *agent, const struct json *block_dirs, char **out, struct err *e);
+int slurm_script_text(const char *agent, const struct json *block_dirs, char **out, struct err *e);
 
 /* A file name for Slurm's std_out that means exactly `path`: % is doubled. ERR_RECIPE for a
  * backslash, which would switch the doubling off. */
-int script_output_path(const char *path, char **out, struct err *e);
+int slurm_script_output_path(const char *path, char **out, struct err *e);
 
 #endif
