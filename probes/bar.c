@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/bar.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
@@ -39,7 +40,7 @@ static double clock_seconds(struct span t)
 }
 
 /* "6.39s/it" or "1.83it/s"; any other unit is not a step. */
-static double rate_seconds(struct span t)
+static double rate_seconds(struct span t, bool *per_second)
 {
 	double v;
 	size_t used;
@@ -50,7 +51,8 @@ static double rate_seconds(struct span t)
 	t = (struct span){t.s + used, t.n - used};
 	if (span_eq(t, "s/it"))
 		return v;
-	return span_eq(t, "it/s") ? 1 / v : -1;
+	*per_second = span_eq(t, "it/s");
+	return *per_second ? 1 / v : -1;
 }
 
 /* "NN%|" at p: where its digits begin, or NULL. */
@@ -83,7 +85,7 @@ static bool parse_at(struct span t, const char *p, struct bar *b)
 	if (!span_next(&rest, ",", &f))
 		return true;
 	if (span_next(&rest, ",", &f))
-		b->step_s = rate_seconds(f);
+		b->step_s = rate_seconds(f, &b->per_second);
 	b->postfix = rest.s ? span_trim(rest) : (struct span){"", 0};
 	return true;
 }
@@ -103,4 +105,30 @@ bool bar_find(struct span t, struct bar *b)
 		p += 2;
 	}
 	return found;
+}
+
+double bar_step_s(const struct bar *b)
+{
+	double off_rate = 1, off_elapsed = 1;
+
+	if (b->step_s > 0) /* two decimals, of it/s or of s/it */
+		off_rate = 0.005 / (b->per_second ? 1 / b->step_s : b->step_s);
+	if (b->elapsed_s > 0 && b->n > 0) /* whole seconds */
+		off_elapsed = 0.5 / b->elapsed_s;
+	if (off_rate >= 1 && off_elapsed >= 1)
+		return b->step_s;
+	return off_elapsed < off_rate ? b->elapsed_s / (double)b->n : b->step_s;
+}
+
+struct span bar_postfix(const struct bar *b, const char *key)
+{
+	struct span rest = b->postfix, f, k;
+
+	while (span_next(&rest, ",", &f)) {
+		struct span v = f;
+
+		if (span_next(&v, "=", &k) && v.s && span_eq(span_trim(k), key))
+			return span_trim(v);
+	}
+	return (struct span){NULL, 0};
 }

@@ -10,10 +10,18 @@ struct bar {
 	int64_t n, total;
 	double elapsed_s;    /* -1 unknown */
 	double step_s;       /* smoothed time of one "it"; -1 unknown, or the unit is another one */
+	bool per_second;     /* the rate was written as it/s, not as s/it */
 	struct span postfix; /* "k=v, ..." */
 };
 
 /* The last bar in t. False when there is none that is whole (closed by its bracket). */
 bool bar_find(struct span t, struct bar *b);
+
+/* Mean time of one "it" in seconds, from the rate or from elapsed over count, whichever is rounded
+ * less: "0.09it/s" says little, 10 in 01:49 says 10.9 s. -1 unknown. */
+double bar_step_s(const struct bar *b);
+
+/* "k=v" of the postfix: v, or a span of NULL. Keys may hold blanks ("train_step_timing in s"). */
+struct span bar_postfix(const struct bar *b, const char *key);
 
 #endif

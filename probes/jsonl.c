@@ -5,6 +5,7 @@
 
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
+#include "probes/alias.h"
 
 static void skip_blanks(struct span *t)
 {
@@ -196,6 +197,10 @@ bool jsonl_emit(struct emit *o, const struct input_line *l, bool needs_step)
 	if (w.rank >= 0)
 		o->rank = (int)w.rank;
 	while (jsonl_next(&j, &m) > 0) {
+		const struct alias *a = num_metric_name(m.key) ? NULL : alias_find(m.key);
+
+		if (a && m.kind == JSONL_WORD)
+			emit_token(o, a->metric, m.value, a->scale, &tag);
 		if (m.kind == JSONL_NESTED || !num_metric_name(m.key) || span_eq(m.key, "step") ||
 		    span_eq(m.key, "t_us") || span_eq(m.key, "rank"))
 			continue;

@@ -5,6 +5,8 @@
  *   {'loss': 2.9859, 'grad_norm': 0.97, 'learning_rate': 4.1e-05, 'epoch': 0.16}
  *   {'eval_loss': '0.4301', ...}
  *   {'train_runtime': 919.03, 'train_samples_per_second': 1.088, ..., 'train_loss': 2.7}
+ *   ***** train metrics *****
+ *     train_samples_per_second =      1.088       (read when no dict said it)
  *
  * The step is the count of the last nameless progress bar before it (the dict has only an epoch);
  * the bar's own smoothed rate is step_time_ms, with the label source=tqdm if the text gives a step
@@ -67,9 +69,11 @@ static bool is_ours(struct span dict)
 	       span_has(dict, "'eval_loss':");
 }
 
-static void emit_dict(const struct train_state *st, struct emit *o, struct span dict)
+static void emit_dict(struct train_state *st, struct emit *o, struct span dict)
 {
 	struct item it;
+
+	st->ended = st->ended || span_has(dict, "'train_runtime':");
 
 	while (next_item(&dict, &it)) {
 		for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
@@ -86,7 +90,7 @@ static void emit_dict(const struct train_state *st, struct emit *o, struct span 
 }
 
 /* All dicts of the line; one without its closing brace is cut. */
-static bool dicts(const struct train_state *st, struct emit *o, struct span t)
+static bool dicts(struct train_state *st, struct emit *o, struct span t)
 {
 	bool any = false;
 	struct span dict;
@@ -108,6 +112,37 @@ static bool dicts(const struct train_state *st, struct emit *o, struct span t)
 		t = rest;
 	}
 	return any;
+}
+
+/* "***** train metrics *****", then "  name   = value" a line. */
+static bool table(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct span t = input_span(l), name, value;
+	struct emit_tag tag = EMIT_NONE;
+
+	if (span_has(t, "***** ") && span_has(t, " metrics *****")) {
+		st->block = 1;
+		return false;
+	}
+	if (!st->block)
+		return false;
+	value = span_after(t, " = ");
+	if (!value.s || t.s[0] != ' ')
+		return false;
+	name = span_trim((struct span){t.s, (size_t)(value.s - t.s) - strlen(" = ")});
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		bool run_end = !keys[i].has_step;
+
+		if (!span_eq(name, keys[i].key) || (run_end && st->ended))
+			continue;
+		if (!run_end)
+			tag.step = st->step;
+		if (!train_is_whole(l, value) ||
+		    !emit_token(o, keys[i].metric, span_trim(value), 1, &tag))
+			emit_bad(o, "a value of the table is cut or no number");
+		return true;
+	}
+	return false;
 }
 
 static bool progress(struct train_state *st, struct emit *o, const struct input_line *l)
@@ -135,10 +170,10 @@ static bool hf_line(struct train_state *st, struct emit *o, const struct input_l
 
 	if (total.s && num_scan_thousands(total, &v, NULL) == NUM_FINITE && v > 0 && v < 9e15)
 		st->total = (int64_t)v;
-	return dicts(st, o, t) || bar;
+	return dicts(st, o, t) || table(st, o, l) || bar;
 }
 
-const struct train_dialect train_hf_trainer = {"hf_trainer", hf_line};
+const struct train_dialect train_hf_trainer = {.name = "hf_trainer", .line = hf_line};
 
 static int hf_open(const struct probe_context *c, const struct probe_sink *sink,
 		   struct probe_run **out, struct err *e)

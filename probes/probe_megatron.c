@@ -175,6 +175,10 @@ static bool iteration_line(struct train_state *st, struct emit *o, const struct 
 			emit_bad(o, "an iteration without its head: two writers in one line?");
 		return span_has(t, "elapsed time per iteration (ms):");
 	}
+	/* NeMo counts "iteration 0/999 |" too. */
+	if (!span_has(f, "consumed samples:") && !span_has(f, "elapsed time per iteration") &&
+	    n == 1 && span_has(t, "train_step_timing"))
+		return false;
 	if (n > 1)
 		emit_bad(o, "an iteration is cut by another one: two writers in one line?");
 	if (!ends_whole(l) || !span_has(f, "elapsed time per iteration (ms):")) {
@@ -359,7 +363,7 @@ static bool megatron_line(struct train_state *st, struct emit *o, const struct i
 	       memory_line(o, l) || validation_line(o, l) || argument_line(st, l);
 }
 
-const struct train_dialect train_megatron = {"megatron", megatron_line};
+const struct train_dialect train_megatron = {.name = "megatron", .line = megatron_line};
 
 static int megatron_open(const struct probe_context *c, const struct probe_sink *sink,
 			 struct probe_run **out, struct err *e)

@@ -7,7 +7,8 @@
  * "step", "rank" and "t_us" (UTC microseconds) say what the line belongs to. Each other member with
  * a valid name of a metric ([a-z0-9_]+) is a value of that metric if it is a number; a missing one
  * with its reason if it is NaN, Infinity, null or a string such as "nan"; a fact if it is text,
- * true or false. Names of other forms, nested objects and arrays are passed over. A line that is
+ * true or false. Names of other forms are passed over but for those of known loggers (alias.h), and
+ * nested objects and arrays are. A line that is
  * not one whole object is counted and named, and the rest is read on.
  */
 #include <stdlib.h>

@@ -77,7 +77,7 @@ static bool torchtitan_line(struct train_state *st, struct emit *o, const struct
 	return true;
 }
 
-const struct train_dialect train_torchtitan = {"torchtitan", torchtitan_line};
+const struct train_dialect train_torchtitan = {.name = "torchtitan", .line = torchtitan_line};
 
 static int torchtitan_open(const struct probe_context *c, const struct probe_sink *sink,
 			   struct probe_run **out, struct err *e)

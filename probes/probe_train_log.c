@@ -20,17 +20,16 @@ static bool jsonl_line(struct train_state *st, struct emit *o, const struct inpu
 	return jsonl_emit(o, l, true);
 }
 
-const struct train_dialect train_jsonl = {"metrics_jsonl", jsonl_line};
+const struct train_dialect train_jsonl = {.name = "metrics_jsonl", .line = jsonl_line};
 
-static const struct train_dialect *const all[] = {
-	&train_megatron,
-	&train_deepspeed,
-	&train_torchtitan,
-	&train_hf_trainer,
-	&train_nanogpt,
-	&train_jsonl,
-	NULL,
-};
+/* The first ones tell of steps; what PyTorch says of its memory is not told by training alone. */
+#define STEP_DIALECTS                                                                 \
+	&train_megatron, &train_deepspeed, &train_torchtitan, &train_hf_trainer,      \
+		&train_nanogpt, &train_jsonl, &train_nemo, &train_lightning,          \
+		&train_torchtune, &train_llmc, &train_mllog
+
+static const struct train_dialect *const all[] = {STEP_DIALECTS, &train_torch_memory, NULL};
+static const struct train_dialect *const steps[] = {STEP_DIALECTS, NULL};
 
 static int train_log_open(const struct probe_context *c, const struct probe_sink *sink,
 			  struct probe_run **out, struct err *e)
@@ -41,7 +40,7 @@ static int train_log_open(const struct probe_context *c, const struct probe_sink
 /* Surer than nccl_log: a training log often holds NCCL lines, and theirs never hold a step. */
 static int train_log_sniff(const char *head, size_t n)
 {
-	return train_count(all, head, n) ? 88 : 0;
+	return train_count(steps, head, n) ? 88 : 0;
 }
 
 const struct probe probe_train_log = {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/train.h"
 
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,19 +18,12 @@ struct probe_run {
 	struct train_shared shared;
 	struct train_state states[DIALECTS_MAX];
 	bool seen[DIALECTS_MAX]; /* its name was reported */
-	int64_t oom_line;        /* the first line that says "out of memory", 0: none */
+	int64_t values[DIALECTS_MAX]; /* that it gave, missing ones too */
 };
 
-/* The one failure that every framework on PyTorch words alike. */
-static void look_for_oom(struct probe_run *r, const struct input_line *l)
+static int64_t count(const struct probe_run *r)
 {
-	struct span t = span_after(input_span(l), "out of memory. Tried to allocate");
-
-	if (!t.s)
-		return;
-	if (!r->oom_line)
-		r->oom_line = l->line;
-	emit_fact(&r->out, "torch.oom", span_trim(input_span(l)));
+	return r->out.values + r->out.missing;
 }
 
 static void on_line(void *ctx, const struct input_line *l)
@@ -39,14 +35,17 @@ static void on_line(void *ctx, const struct input_line *l)
 	emit_begin(&r->out, l);
 	for (size_t i = 0; r->dialects[i]; i++) {
 		const struct train_dialect *d = r->dialects[i];
+		int64_t before = count(r);
+		bool taken;
 
 		r->out.rank = l->rank;
-		if (!d->line(&r->states[i], &r->out, l) || r->seen[i])
+		taken = d->line(&r->states[i], &r->out, l);
+		r->values[i] += count(r) - before;
+		if (!taken || r->seen[i])
 			continue;
 		r->seen[i] = true;
 		emit_fact(&r->out, "train_log.dialect", span_of(d->name));
 	}
-	look_for_oom(r, l);
 }
 
 int train_open(const struct train_dialect *const *dialects, const struct probe_context *c,
@@ -58,7 +57,8 @@ int train_open(const struct train_dialect *const *dialects, const struct probe_c
 	emit_open(&r->out, c, sink);
 	r->dialects = dialects;
 	for (size_t i = 0; i < DIALECTS_MAX; i++)
-		r->states[i] = (struct train_state){.shared = &r->shared, .step = -1};
+		r->states[i] = (struct train_state){
+			.shared = &r->shared, .step = -1, .before = NAN};
 	r->in = input_new(on_line, r);
 	*out = r;
 	return 0;
@@ -71,27 +71,62 @@ int train_feed(struct probe_run *r, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-enum probe_status train_finish(struct probe_run *r, struct buf *detail)
+/* Values of the dialects that tell of training: an end is not excused by numbers of its own. */
+static bool trained(const struct probe_run *r)
 {
-	enum probe_status s;
-	bool found;
+	for (size_t i = 0; r->dialects[i]; i++)
+		if (r->values[i] && !r->states[i].failure[0])
+			return true;
+	return false;
+}
 
-	input_finish(r->in);
-	found = r->out.values || r->out.missing;
-	s = emit_status(&r->out, found || r->out.bad ? detail : NULL);
-	if (!found && r->oom_line) {
-		s = PROBE_FAILED;
+static const struct train_state *first_failure(const struct probe_run *r)
+{
+	for (size_t i = 0; r->dialects[i]; i++)
+		if (r->states[i].failure[0])
+			return &r->states[i];
+	return NULL;
+}
+
+static enum probe_status judge(const struct probe_run *r, struct buf *detail)
+{
+	const struct train_state *failed = first_failure(r);
+	bool found = count(r) > 0;
+	enum probe_status s;
+
+	if (failed && !trained(r)) {
 		if (detail)
-			buf_printf(detail, "out of device memory, line %lld",
-				   (long long)r->oom_line);
-	} else if (!found) {
-		s = PROBE_ABSENT;
-		if (detail && !detail->len)
-			buf_str(detail, "no line of a known training log");
+			buf_printf(detail, "line %lld: %s", (long long)failed->failed_line,
+				   failed->failure);
+		return PROBE_FAILED;
 	}
+	s = emit_status(&r->out, found || r->out.bad ? detail : NULL);
+	if (found)
+		return s;
+	if (detail && !detail->len)
+		buf_str(detail, "no line of a known training log");
+	return PROBE_ABSENT;
+}
+
+static void run_free(struct probe_run *r)
+{
+	for (size_t i = 0; i < DIALECTS_MAX; i++)
+		buf_free(&r->states[i].held);
 	input_free(r->in);
 	emit_close(&r->out);
 	free(r);
+}
+
+enum probe_status train_finish(struct probe_run *r, struct buf *detail)
+{
+	enum probe_status s;
+
+	input_finish(r->in);
+	for (size_t i = 0; r->dialects[i]; i++)
+		if (r->dialects[i]->end)
+			r->dialects[i]->end(&r->states[i], &r->out);
+	s = judge(r, detail);
+	run_free(r);
 	return s;
 }
 
@@ -106,6 +141,23 @@ int64_t train_count(const struct train_dialect *const *dialects, const char *hea
 	values = r->out.values;
 	train_finish(r, NULL);
 	return values;
+}
+
+void train_fail(struct train_state *st, int64_t line, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (st->failure[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(st->failure, sizeof(st->failure), fmt, ap);
+	va_end(ap);
+	st->failed_line = line;
+}
+
+int64_t train_step(double v)
+{
+	return v >= 0 && v < 9e15 ? (int64_t)v : -1;
 }
 
 bool train_is_whole(const struct input_line *l, struct span f)

@@ -26,16 +26,27 @@ struct train_state {
 	int64_t total;            /* steps of the run, 0 unknown */
 	double seq_length, batch; /* tokens a sample, samples a step; 0 unknown */
 	int block; /* the block of lines that it is inside of, in the dialect's own numbers */
+	bool ended;          /* the text said what it says once, at the end of a run */
+	double before;       /* a number of the record before, NAN none */
+	struct buf held;     /* text that waits for the lines behind it */
+	int64_t held_line;   /* where it began */
+	int held_more;       /* lines that it may still take */
+	int held_rank;
+	char failure[160];   /* what the text says went wrong, "" nothing */
+	int64_t failed_line; /* where it says so first */
 };
 
 struct train_dialect {
 	const char *name;
 	/* True when the line is of this dialect (emitted from it or reported it as bad). */
 	bool (*line)(struct train_state *st, struct emit *o, const struct input_line *l);
+	/* The text ends: emit what was held. May be NULL. */
+	void (*end)(struct train_state *st, struct emit *o);
 };
 
 extern const struct train_dialect train_megatron, train_deepspeed, train_torchtitan,
-	train_hf_trainer, train_nanogpt, train_jsonl;
+	train_hf_trainer, train_nanogpt, train_jsonl, train_nemo, train_lightning, train_torchtune,
+	train_llmc, train_mllog, train_torch_memory;
 
 /* open, feed and finish of a probe over a NULL-terminated list of dialects. */
 int train_open(const struct train_dialect *const *dialects, const struct probe_context *c,
@@ -45,6 +56,14 @@ enum probe_status train_finish(struct probe_run *r, struct buf *detail);
 
 /* Values that the dialects find in the first bytes of a text. */
 int64_t train_count(const struct train_dialect *const *dialects, const char *head, size_t n);
+
+/* Remember the first thing that the text says went wrong: without a value of training beside it,
+ * the status is failed. */
+void train_fail(struct train_state *st, int64_t line, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* A step that a text prints as a number: 29, 6.000, 2e+3. -1 when it is none. */
+int64_t train_step(double v);
 
 /* A field that ends at the end of a line that may go on is not trusted: is f whole? */
 bool train_is_whole(const struct input_line *l, struct span f);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tables of metrics with a column "step": Lightning's CSVLogger (metrics.csv), DeepSpeed's
+ * csv_monitor, torchtitan's and own ones.
+ *
+ *   epoch,step,train_loss,val_loss
+ *   0,9,1.25,
+ *   0,9,,1.5
+ *
+ * A column is a metric if its name is one ([a-z0-9_]+), or is that of another logger (alias.h). A
+ * blank cell is no value at all: loggers of this kind write one line for each call. Cells may be
+ * quoted; a cell that is no number is a missing value with its reason, or counts as bad. A line
+ * with another number of cells than the header is not read.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+#include "probes/alias.h"
+#include "probes/emit.h"
+#include "probes/probe.h"
+
+enum { COLUMNS_MAX = 256 };
+
+struct column {
+	char *metric; /* NULL: not read */
+	double scale;
+	bool is_step;
+};
+
+struct probe_run {
+	struct input *in;
+	struct emit out;
+	struct column columns[COLUMNS_MAX];
+	size_t n; /* 0: no header yet */
+};
+
+/* The next cell of t, without its quotes. False at the end. */
+static bool next_cell(struct span *t, struct span *cell)
+{
+	struct span f;
+
+	if (!t->s)
+		return false;
+	if (t->n && t->s[0] == '"') {
+		struct span inside = {t->s + 1, t->n - 1};
+
+		if (!span_next(&inside, "\"", cell) || !inside.s)
+			return false;
+		*t = inside;
+		return span_next(t, ",", &f) && !span_trim(f).n;
+	}
+	if (!span_next(t, ",", cell))
+		return false;
+	*cell = span_trim(*cell);
+	return true;
+}
+
+static size_t count_cells(struct span t)
+{
+	struct span cell;
+	size_t n = 0;
+
+	while (n <= COLUMNS_MAX && next_cell(&t, &cell))
+		n++;
+	return t.s ? 0 : n;
+}
+
+static bool is_header(struct span t)
+{
+	struct span cell;
+	size_t n = count_cells(t), names = 0;
+	bool step = false;
+
+	if (n < 2 || n > COLUMNS_MAX)
+		return false;
+	while (next_cell(&t, &cell)) {
+		step = step || span_eq(cell, "step");
+		names += num_metric_name(cell) || alias_find(cell);
+	}
+	return step && names >= 2;
+}
+
+static void forget(struct probe_run *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		free(r->columns[i].metric);
+	r->n = 0;
+}
+
+static void take_header(struct probe_run *r, struct span t)
+{
+	struct span cell;
+
+	forget(r);
+	while (next_cell(&t, &cell)) {
+		const struct alias *a = alias_find(cell);
+		struct column *c = &r->columns[r->n++];
+
+		*c = (struct column){.is_step = span_eq(cell, "step"), .scale = a ? a->scale : 1};
+		if (a)
+			c->metric = xstrdup(a->metric);
+		else if (num_metric_name(cell) && !c->is_step && !span_eq(cell, "epoch"))
+			c->metric = xstrndup(cell.s, cell.n);
+	}
+}
+
+static int64_t step_of(const struct probe_run *r, struct span t)
+{
+	struct span cell;
+	double v;
+
+	for (size_t i = 0; i < r->n && next_cell(&t, &cell); i++)
+		if (r->columns[i].is_step && num_whole(cell, &v) && v >= 0 && v < 9e15)
+			return (int64_t)v;
+	return -1;
+}
+
+static void take_row(struct probe_run *r, struct span t)
+{
+	struct emit_tag tag = {.step = step_of(r, t), .t_us = -1};
+	struct span cell;
+
+	for (size_t i = 0; i < r->n && next_cell(&t, &cell); i++)
+		if (r->columns[i].metric && cell.n &&
+		    !emit_token(&r->out, r->columns[i].metric, cell, r->columns[i].scale, &tag))
+			emit_bad(&r->out, "a cell holds no number");
+}
+
+static void on_line(void *ctx, const struct input_line *l)
+{
+	struct probe_run *r = ctx;
+	struct span t = input_span(l);
+
+	if (!span_trim(t).n)
+		return;
+	emit_begin(&r->out, l);
+	if (is_header(t))
+		take_header(r, t);
+	else if (!r->n)
+		return;
+	else if (!l->complete || l->cut)
+		emit_bad(&r->out, "a row that is cut");
+	else if (count_cells(t) != r->n)
+		emit_bad(&r->out, "a row that does not fit the header");
+	else
+		take_row(r, t);
+}
+
+static int csv_open(const struct probe_context *c, const struct probe_sink *sink,
+		    struct probe_run **out, struct err *e)
+{
+	struct probe_run *r = xcalloc(1, sizeof(*r));
+
+	(void)e;
+	emit_open(&r->out, c, sink);
+	r->in = input_new(on_line, r);
+	*out = r;
+	return 0;
+}
+
+static int csv_feed(struct probe_run *r, const char *bytes, size_t n, struct err *e)
+{
+	(void)e;
+	input_feed(r->in, bytes, n);
+	return 0;
+}
+
+static enum probe_status csv_finish(struct probe_run *r, struct buf *detail)
+{
+	enum probe_status s;
+
+	input_finish(r->in);
+	s = emit_status(&r->out, detail);
+	if (s == PROBE_ABSENT && r->out.bad)
+		s = PROBE_PARTIAL;
+	forget(r);
+	input_free(r->in);
+	emit_close(&r->out);
+	free(r);
+	return s;
+}
+
+/* Certain only when the first line is the header: a log may hold anything behind it. */
+static int csv_sniff(const char *head, size_t n)
+{
+	struct span t = {head, n}, line;
+
+	if (n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0)
+		t = (struct span){head + 3, n - 3};
+	return span_next(&t, "\n", &line) && t.s && is_header(span_trim(line)) ? 85 : 0;
+}
+
+const struct probe probe_metrics_csv = {
+	.name = "metrics_csv",
+	.summary = "table with a column step: Lightning's CSVLogger, DeepSpeed's csv_monitor, own",
+	.example = "cat lightning_logs/version_0/metrics.csv",
+	.sniff = csv_sniff,
+	.open = csv_open,
+	.feed = csv_feed,
+	.finish = csv_finish,
+};

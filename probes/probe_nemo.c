@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * NeMo, its progress bar (1.x) and its line a step (2.x):
+ *
+ *   Epoch 0: :  47%|##  | 7/15 [06:19<07:13, v_num=, reduced_train_loss=11.50, global_step=6.000,
+ *       consumed_samples=14336.0, train_step_timing in s=49.50, val_loss=0.212]
+ *   Training epoch 1, iteration 0/999 | lr: 2.999e-06 | global_batch_size: 512 | global_step: 19 |
+ *       reduced_train_loss: 11.03 | train_step_timing in s: 46.86 | consumed_samples: 10240
+ *
+ * Numbers are rounded to four digits ("2e+3"). A bar is drawn several times a step: the first one
+ * of a step counts. Its val_loss is that of the last validation and counts when it changes. Samples
+ * a second are the global batch over the time of the step.
+ */
+#include "orchestrator/base/mem.h"
+#include "probes/bar.h"
+#include "probes/train.h"
+
+#include <math.h>
+
+enum { KEYS = 5 };
+
+static const char *const names[KEYS] = {"reduced_train_loss", "train_step_timing in s",
+					"consumed_samples", "global_batch_size", "grad_norm"};
+static const char *const metrics[KEYS] = {"loss", "step_time_ms", "consumed_samples",
+					  "samples_per_step", "grad_norm"};
+static const double scales[KEYS] = {1, 1000, 1, 1, 1};
+
+static void emit_step(struct train_state *st, struct emit *o, const struct span *v)
+{
+	struct emit_tag tag = {.step = st->step, .t_us = -1};
+	double batch, seconds;
+
+	for (int i = 0; i < KEYS; i++)
+		if (v[i].s && !emit_token(o, metrics[i], v[i], scales[i], &tag))
+			emit_bad(o, "a value of a step is no number");
+	st->shared->step_time = st->shared->step_time || v[1].s;
+	if (!v[1].s || !v[3].s || !num_whole(v[1], &seconds) || !num_whole(v[3], &batch) ||
+	    seconds <= 0 || batch <= 0)
+		return;
+	st->shared->samples_per_s = true;
+	emit_value(o, "throughput_samples_per_s", batch / seconds, &tag);
+}
+
+static void emit_val_loss(struct train_state *st, struct emit *o, struct span v)
+{
+	struct emit_tag tag = {.step = st->step, .t_us = -1};
+	double d;
+
+	if (!v.s || !num_whole(v, &d) || d == st->before)
+		return;
+	st->before = d;
+	emit_value(o, "val_loss", d, &tag);
+}
+
+static bool bar_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct span t = input_span(l), step, v[KEYS];
+	struct bar b;
+	double d;
+
+	if (!span_has(t, "train_step_timing in s=") || !bar_find(t, &b))
+		return false;
+	step = bar_postfix(&b, "global_step");
+	if (!step.s || !num_whole(step, &d) || train_step(d) < 0)
+		return false;
+	if (train_step(d) == st->step)
+		return true;
+	st->step = train_step(d);
+	for (int i = 0; i < KEYS; i++)
+		v[i] = bar_postfix(&b, names[i]);
+	emit_step(st, o, v);
+	emit_val_loss(st, o, bar_postfix(&b, "val_loss"));
+	return true;
+}
+
+/* "key: value" of a line whose fields stand between strokes. */
+static void take_field(struct span f, struct span *v, struct span *step, struct span *val_loss)
+{
+	struct span rest = f, key;
+
+	if (!span_next(&rest, ":", &key) || !rest.s)
+		return;
+	key = span_trim(key);
+	rest = span_trim(rest);
+	for (int i = 0; i < KEYS; i++)
+		if (span_eq(key, names[i]))
+			v[i] = rest;
+	if (span_eq(key, "global_step"))
+		*step = rest;
+	else if (span_eq(key, "val_loss"))
+		*val_loss = rest;
+}
+
+static bool step_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct span t = span_after(input_span(l), "Training epoch "), f, v[KEYS] = {{NULL, 0}},
+		    step = {NULL, 0}, val_loss = {NULL, 0};
+	double d;
+
+	if (!t.s || !span_has(t, ", iteration ") || !span_next(&t, "|", &f))
+		return false;
+	while (span_next(&t, "|", &f)) {
+		if (!t.s && !train_is_whole(l, f))
+			emit_bad(o, "a step that is cut");
+		else
+			take_field(f, v, &step, &val_loss);
+	}
+	if (!step.s || !num_whole(step, &d) || train_step(d) < 0) {
+		emit_bad(o, "a step without a global_step");
+		return true;
+	}
+	st->step = train_step(d);
+	emit_step(st, o, v);
+	emit_val_loss(st, o, val_loss);
+	return true;
+}
+
+static bool nemo_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	return bar_line(st, o, l) || step_line(st, o, l);
+}
+
+const struct train_dialect train_nemo = {.name = "nemo", .line = nemo_line};
+
+static int nemo_open(const struct probe_context *c, const struct probe_sink *sink,
+		     struct probe_run **out, struct err *e)
+{
+	static const struct train_dialect *const own[] = {&train_nemo, NULL};
+
+	return train_open(own, c, sink, out, e);
+}
+
+const struct probe probe_nemo = {
+	.name = "nemo",
+	.summary = "training log of NeMo: progress bar (1.x) and step lines (2.x)",
+	.example = "nemo llm pretrain --factory llama3_8b",
+	.open = nemo_open,
+	.feed = train_feed,
+	.finish = train_finish,
+};
