@@ -84,9 +84,13 @@ static bool parse_at(struct span t, const char *p, struct bar *b)
 		b->elapsed_s = clock_seconds(span_trim(f));
 	if (!span_next(&rest, ",", &f))
 		return true;
-	if (span_next(&rest, ",", &f))
+	b->postfix = rest.s ? rest : (struct span){"", 0};
+	/* NeMo writes no rate. */
+	if (span_next(&rest, ",", &f) && !memchr(f.s, '=', f.n)) {
 		b->step_s = rate_seconds(f, &b->per_second);
-	b->postfix = rest.s ? span_trim(rest) : (struct span){"", 0};
+		b->postfix = rest.s ? rest : (struct span){"", 0};
+	}
+	b->postfix = span_trim(b->postfix);
 	return true;
 }
 

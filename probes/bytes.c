@@ -7,9 +7,9 @@ static const struct {
 	const char *name;
 	double factor;
 } units[] = {
-	{"bytes", 1},       {"B", 1},           {"KiB", 1024},      {"KB", 1024},
-	{"MiB", 1048576},   {"MB", 1048576},    {"GiB", 0x1p30},    {"GB", 0x1p30},
-	{"TiB", 0x1p40},    {"TB", 0x1p40},     {"PiB", 0x1p50},    {"PB", 0x1p50},
+	{"bytes", 1},     {"B", 1},        {"KiB", 1024},   {"KB", 1024},
+	{"MiB", 1048576}, {"MB", 1048576}, {"GiB", 0x1p30}, {"GB", 0x1p30},
+	{"TiB", 0x1p40},  {"TB", 0x1p40},  {"PiB", 0x1p50}, {"PB", 0x1p50},
 };
 
 static bool is_letter(char c)
@@ -46,7 +46,7 @@ bool factor_scan(struct span t, const char *unit, double *out)
 	static const struct {
 		const char *name;
 		double factor;
-	} letters[] = {{"K", 1e3}, {"k", 1e3},  {"M", 1e6},  {"G", 1e9}, {"T", 1e12},
+	} letters[] = {{"K", 1e3},  {"k", 1e3},  {"M", 1e6},  {"G", 1e9}, {"T", 1e12},
 		       {"P", 1e15}, {"m", 1e-3}, {"u", 1e-6}, {"n", 1e-9}};
 	struct span rest;
 	size_t n;

@@ -14,9 +14,9 @@
  *
  * Its samples a second carry the label source=deepspeed as soon as the same text gives batch over
  * step time (Megatron-DeepSpeed): pipeline engines time only a part of the step. The running
- * average starts with inf and mixes in the warm-up: it is not taken. The comms logger counts in bits
- * a second and rounds sizes, which have units of 1024; the profiler slows its step, so that what it
- * says of time carries the label source=flops_profiler.
+ * average starts with inf and mixes in the warm-up: it is not taken. The comms logger counts in
+ * bits a second and rounds sizes, which have units of 1024; the profiler slows its step, so that
+ * what it says of time carries the label source=flops_profiler.
  */
 #include <stdio.h>
 #include <string.h>

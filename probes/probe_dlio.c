@@ -2,8 +2,8 @@
 /*
  * The three JSON files of DLIO benchmark (and MLPerf Storage):
  *
- *   summary.json          metric.train_au_mean_percentage, train_throughput_mean_samples_per_second,
- *                         train_io_mean_MB_per_second, num_accelerators
+ *   summary.json          metric.train_au_mean_percentage,
+ * train_throughput_mean_samples_per_second, train_io_mean_MB_per_second, num_accelerators
  *   per_epoch_stats.json  {"1": {"duration": "32.90", "block1": {"duration": "32.86"}}}
  *   <rank>_output.json    {"1": {"load": {"block1": [s, ...]}, "proc": {"block1": [s, ...]},
  *                         "throughput": {"block1": x}, "au": {"block1": x}}}
@@ -159,8 +159,7 @@ static int dlio_sniff(const char *head, size_t n)
 		return 0;
 	if (span_has(t, "\"train_au_mean_percentage\"") || span_has(t, "\"train_au_percentage\""))
 		return 95;
-	return span_has(t, "\"block1\"") &&
-			       (span_has(t, "\"duration\"") || span_has(t, "\"load\""))
+	return span_has(t, "\"block1\"") && (span_has(t, "\"duration\"") || span_has(t, "\"load\""))
 		       ? 90
 		       : 0;
 }

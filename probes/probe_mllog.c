@@ -69,16 +69,18 @@ static bool read_event(struct span text, struct event *v)
 static const struct {
 	const char *key, *metric;
 	double scale;
-} tracked[] = {
-	{"throughput", "throughput_samples_per_s", 1},
-	{"train_step_time", "step_time_ms", 1000},
-	{"train_loss", "loss", 1},
-	{"reduced_train_loss", "loss", 1},
-}, points[] = {
-	{"eval_accuracy", "eval_accuracy", 1},
-	{"eval_loss", "val_loss", 1},
-	{"train_loss", "loss", 1},
-	{"global_batch_size", "samples_per_step", 1},
+} tracked[] =
+	{
+		{"throughput", "throughput_samples_per_s", 1},
+		{"train_step_time", "step_time_ms", 1000},
+		{"train_loss", "loss", 1},
+		{"reduced_train_loss", "loss", 1},
+},
+  points[] = {
+	  {"eval_accuracy", "eval_accuracy", 1},
+	  {"eval_loss", "val_loss", 1},
+	  {"train_loss", "loss", 1},
+	  {"global_batch_size", "samples_per_step", 1},
 };
 
 static void emit_tracked(struct emit *o, struct span object, const struct emit_tag *tag)
@@ -191,7 +193,8 @@ static void mllog_end(struct train_state *st, struct emit *o)
 {
 	(void)o;
 	if (st->block == BLOCK_STARTED)
-		train_fail(st, st->failed_line, "a run_start without run_stop: the run did not end");
+		train_fail(st, st->failed_line,
+			   "a run_start without run_stop: the run did not end");
 }
 
 const struct train_dialect train_mllog = {.name = "mllog", .line = mllog_line, .end = mllog_end};

@@ -101,8 +101,8 @@ static bool banner_line(struct probe_run *r, const struct input_line *l)
 		mark = span_after(t, " DUE TO ");
 	if (mark.s)
 		where.n = (size_t)(mark.s - t.s);
-	for (const char *const *p = (const char *const[]){" CANCELLED AT ", " FAILED (", " DUE TO ",
-							  NULL};
+	for (const char *const *p =
+		     (const char *const[]){" CANCELLED AT ", " FAILED (", " DUE TO ", NULL};
 	     *p; p++)
 		if (where.n >= strlen(*p) &&
 		    memcmp(where.s + where.n - strlen(*p), *p, strlen(*p)) == 0)
@@ -162,8 +162,8 @@ static const char *task_word(struct span t)
 /* "srun: error: gpu-b: tasks 1-7: Terminated" */
 static bool task_line(struct probe_run *r, const struct input_line *l)
 {
-	struct span t = span_after(input_span(l), "srun: error: "), node = span_after(t, "Node failure on "),
-		    host, task, rest = t;
+	struct span t = span_after(input_span(l), "srun: error: "),
+		    node = span_after(t, "Node failure on "), host, task, rest = t;
 
 	if (node.s) {
 		end(r, l, "NODE_FAIL", node);

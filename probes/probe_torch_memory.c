@@ -153,7 +153,8 @@ static bool oom_is_whole(struct span t)
 
 static void flush(struct train_state *st, struct emit *o)
 {
-	struct input_line l = {.complete = true, .rank = st->held_rank, .local_rank = -1, .host = ""};
+	struct input_line l = {
+		.complete = true, .rank = st->held_rank, .local_rank = -1, .host = ""};
 	struct buf text = st->held;
 
 	if (!text.len)

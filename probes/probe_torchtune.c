@@ -40,8 +40,11 @@ static bool log_line(struct train_state *st, struct emit *o, const struct input_
 	while (span_word(&t, &f)) {
 		struct span v = f;
 
-		if (!span_next(&v, ":", &key) || !v.s)
+		if (!span_next(&v, ":", &key) || !v.s) {
+			if (!train_is_whole(l, f))
+				emit_bad(o, "a step that is cut");
 			continue;
+		}
 		for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 			if (span_eq(key, keys[i].key) &&
 			    (!train_is_whole(l, v) || !emit_token(o, keys[i].metric, v, 1, &tag)))

@@ -23,10 +23,10 @@ static bool jsonl_line(struct train_state *st, struct emit *o, const struct inpu
 const struct train_dialect train_jsonl = {.name = "metrics_jsonl", .line = jsonl_line};
 
 /* The first ones tell of steps; what PyTorch says of its memory is not told by training alone. */
-#define STEP_DIALECTS                                                                 \
-	&train_megatron, &train_deepspeed, &train_torchtitan, &train_hf_trainer,      \
-		&train_nanogpt, &train_jsonl, &train_nemo, &train_lightning,          \
-		&train_torchtune, &train_llmc, &train_mllog
+#define STEP_DIALECTS                                                                            \
+	&train_megatron, &train_deepspeed, &train_torchtitan, &train_hf_trainer, &train_nanogpt, \
+		&train_jsonl, &train_nemo, &train_lightning, &train_torchtune, &train_llmc,      \
+		&train_mllog
 
 static const struct train_dialect *const all[] = {STEP_DIALECTS, &train_torch_memory, NULL};
 static const struct train_dialect *const steps[] = {STEP_DIALECTS, NULL};

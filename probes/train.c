@@ -17,7 +17,7 @@ struct probe_run {
 	const struct train_dialect *const *dialects;
 	struct train_shared shared;
 	struct train_state states[DIALECTS_MAX];
-	bool seen[DIALECTS_MAX]; /* its name was reported */
+	bool seen[DIALECTS_MAX];      /* its name was reported */
 	int64_t values[DIALECTS_MAX]; /* that it gave, missing ones too */
 };
 

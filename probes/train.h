@@ -25,12 +25,12 @@ struct train_state {
 	int64_t step;             /* of the last record, -1 before it */
 	int64_t total;            /* steps of the run, 0 unknown */
 	double seq_length, batch; /* tokens a sample, samples a step; 0 unknown */
-	int block; /* the block of lines that it is inside of, in the dialect's own numbers */
-	bool ended;          /* the text said what it says once, at the end of a run */
-	double before;       /* a number of the record before, NAN none */
-	struct buf held;     /* text that waits for the lines behind it */
-	int64_t held_line;   /* where it began */
-	int held_more;       /* lines that it may still take */
+	int block;       /* the block of lines that it is inside of, in the dialect's own numbers */
+	bool ended;      /* the text said what it says once, at the end of a run */
+	double before;   /* a number of the record before, NAN none */
+	struct buf held; /* text that waits for the lines behind it */
+	int64_t held_line; /* where it began */
+	int held_more;     /* lines that it may still take */
 	int held_rank;
 	char failure[160];   /* what the text says went wrong, "" nothing */
 	int64_t failed_line; /* where it says so first */

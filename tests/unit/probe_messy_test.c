@@ -66,23 +66,37 @@ static const struct {
 	bool alone;
 } lines[] = {
 	{"deepspeed", "deepspeed.txt", false},
+	{"deepspeed", "deepspeed-comms.txt", false},
+	{"deepspeed", "deepspeed-profile.txt", false},
+	{"hf_trainer", "hf-tables.txt", false},
 	{"hf_trainer", "hf-trainer-v5-string-values.txt", false},
+	{"lightning", "lightning.txt", false},
+	{"llmc", "llmc.txt", false},
 	{"megatron", "megatron-2026-timers.txt", false},
 	{"megatron", "megatron-old.txt", false},
+	{"metrics_csv", "metrics.csv", true},
 	{"metrics_jsonl", "metrics.jsonl", true},
+	{"mllog", "mllog.txt", false},
 	{"nanogpt", "nanogpt.txt", false},
 	{"nccl_log", "nccl-log-2.28-ib-gdr-nvls-tuning-warn.txt", false},
 	{"nccl_tests", "allreduce-x2.txt", false},
 	{"nccl_tests", "nccl-tests-2.19-timestamps-16rank.txt", false},
+	{"nemo", "nemo.txt", false},
+	{"nemo", "nemo-step.txt", false},
 	{"nvidia_smi_csv", "smi-h200.csv", false},
 	{"procfs", "procfs.txt", true},
+	{"slurm_end", "slurm-end.txt", false},
+	{"torch_memory", "torch-memory_stats.txt", false},
+	{"torch_memory", "torch-memory_summary.txt", false},
 	{"torchtitan", "torchtitan-2026-rank-prefix.txt", false},
+	{"torchtune", "torchtune.txt", false},
 	{"train_log", "megatron-2026-timers.txt", false},
 	{"train_log", "nanogpt.txt", false},
 };
 
 /* These read whole documents (JSON, databases), or what the user's own pattern says. */
-static const char *const documents[] = {"iostat_json", "nccl_tests_json", "pattern"};
+static const char *const documents[] = {"dlio", "hf_state", "iostat_json", "nccl_tests_json",
+					"pattern"};
 
 static void check_format(size_t i)
 {

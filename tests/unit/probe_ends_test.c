@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How a run ended: out of memory, by Slurm, by its benchmark. */
+#include "tests/unit/probe_check.h"
+
+extern const struct probe probe_torch_memory, probe_slurm_end, probe_mllog, probe_train_log;
+
+#define MIB (1.0 / 1024)
+
+static void check_nth(const struct findings *f, const char *name, size_t k, double want)
+{
+	const struct found *v = found_nth(f, name, k);
+
+	if (!v || fabs(v->value - want) > 1e-9)
+		fail_msg("%s %zu: %g, not %g", name, k, v ? v->value : NAN, want);
+}
+
+static void test_oom(void **state)
+{
+	static const double tried[] = {24 * MIB, 0.5 * MIB, 6, 2.5, 1},
+			    unused[] = {0.5, 0.25, 8 * MIB, 4, 512 * MIB},
+			    is_free[] = {2.5 * MIB, MIB, 5.5, 0, 12 * MIB},
+			    allocated[] = {14.25, 7, 17.25, 50, 15};
+	struct findings f = findings_fixture(&probe_torch_memory, "torch-oom.txt");
+
+	(void)state;
+	check_status(&f, PROBE_FAILED);
+	assert_string_equal(f.detail.data,
+			    "line 1: out of device memory: 24.00 MiB more was asked for, more than "
+			    "that is reserved and unused (fragmentation)");
+	assert_int_equal(found_count(&f, "torch.oom"), 6);
+	assert_int_equal(found_count(&f, "oom_tried_gib"), 5);
+	for (size_t i = 0; i < ARRAY_LEN(tried); i++) {
+		check_nth(&f, "oom_tried_gib", i, tried[i]);
+		check_nth(&f, "oom_unallocated_gib", i, unused[i]);
+		check_nth(&f, "oom_free_gib", i, is_free[i]);
+		check_nth(&f, "oom_allocated_gib", i, allocated[i]);
+	}
+	assert_string_equal(found_nth(&f, "oom_tried_gib", 2)->labels, "device=3");
+	assert_int_equal(found_nth(&f, "oom_tried_gib", 2)->rank, 3);
+	/* The wrapped one has the line where it begins. */
+	assert_int_equal(found_nth(&f, "oom_tried_gib", 4)->line, 5);
+	assert_string_equal(found_nth(&f, "oom_tried_gib", 4)->labels, "device=2");
+	findings_free(&f);
+}
+
+static void test_oom_cut(void **state)
+{
+	struct findings f = findings_text(&probe_torch_memory,
+					  "CUDA out of memory. Tried to allocate 2.00 GiB."
+					  " GPU 0 has a total capacity of 8.00 GiB of\n");
+
+	(void)state;
+	check_status(&f, PROBE_FAILED);
+	check_nth(&f, "oom_tried_gib", 0, 2);
+	assert_null(found_nth(&f, "oom_unallocated_gib", 0));
+	findings_free(&f);
+	/* Lines of another kind do not become part of it without end. */
+	f = findings_text(
+		&probe_torch_memory,
+		"CUDA out of memory. Tried to allocate 1.00 GiB.\na\nb\nc\nd\ne\nf\ng\nh\n"
+		"9.00 GiB is reserved by PyTorch but unallocated.\n");
+	check_nth(&f, "oom_tried_gib", 0, 1);
+	assert_null(found_nth(&f, "oom_unallocated_gib", 0));
+	findings_free(&f);
+	f = findings_text(&probe_torch_memory, "the host is out of memory\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+/* A training log that also says that it ran out of memory keeps its values. */
+static void test_oom_in_training(void **state)
+{
+	struct findings f = findings_text(
+		&probe_train_log, "iter 10: loss 2.25, time 1.5ms, mfu 1.5%\n"
+				  "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate "
+				  "8.00 GiB. GPU 0 has a total capacity of 9.00 GiB of which 1.00 "
+				  "GiB is free.\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "loss", 10, NULL, 2.25);
+	check_nth(&f, "oom_tried_gib", 0, 8);
+	check_nth(&f, "oom_free_gib", 0, 1);
+	assert_non_null(found_nth(&f, "torch.oom", 0));
+	findings_free(&f);
+}
+
+static void test_memory_summary(void **state)
+{
+	struct findings f = findings_fixture(&probe_torch_memory, "torch-memory_summary.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_fact(&f, "torch.memory_device", "0");
+	check_at(&f, "cuda_ooms", -1, NULL, 1);
+	check_at(&f, "alloc_retries", -1, NULL, 14);
+	check_at(&f, "mem_allocated_gib", -1, NULL, 682537 * MIB * MIB);
+	check_at(&f, "mem_peak_allocated_gib", -1, NULL, 65430 * MIB);
+	check_at(&f, "mem_peak_active_gib", -1, NULL, MIB);
+	check_at(&f, "mem_reserved_gib", -1, NULL, 70210 * MIB);
+	check_at(&f, "mem_inactive_split_gib", -1, NULL, 0.5 * MIB);
+	assert_int_equal(found_count(&f, "mem_peak_reserved_gib"), 1);
+	findings_free(&f);
+	/* Without its head the rows are another table's. */
+	f = findings_text(&probe_torch_memory, "| Allocated memory | 1 MiB | 2 MiB | 3 MiB |\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+	f = findings_text(
+		&probe_torch_memory,
+		"| PyTorch CUDA memory summary, device ID 1 |\n"
+		"| Allocated memory | 1 MiB | 2 XiB | 3 MiB | 3 MiB |\n| Active memory | 5");
+	check_status(&f, PROBE_PARTIAL);
+	check_nth(&f, "mem_allocated_gib", 0, MIB);
+	assert_null(found_nth(&f, "mem_peak_active_gib", 0));
+	findings_free(&f);
+}
+
+static void test_memory_stats(void **state)
+{
+	struct findings f = findings_fixture(&probe_torch_memory, "torch-memory_stats.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_nth(&f, "mem_allocated_gib", 0, 1);
+	check_nth(&f, "mem_peak_allocated_gib", 0, 3);
+	check_nth(&f, "mem_peak_reserved_gib", 0, 4);
+	check_nth(&f, "alloc_retries", 0, 7);
+	check_nth(&f, "cuda_ooms", 0, 0);
+	assert_int_equal(found_count(&f, "cuda_ooms"), 1);
+	check_nth(&f, "mem_peak_active_gib", 0, 2);
+	check_nth(&f, "mem_inactive_split_gib", 0, 0.5);
+	check_nth(&f, "mem_peak_inactive_split_gib", 0, 0.75);
+	check_nth(&f, "mem_reserved_gib", 0, 5);
+	findings_free(&f);
+}
+
+static void test_slurm(void **state)
+{
+	static const char *const want[] = {
+		"TIMEOUT JOB 1234 ON gpu-a",
+		"NODE_FAIL STEP 1234.0 ON gpu-a",
+		"PREEMPTED STEP 1234.0 ON gpu-a",
+		"REQUEUED JOB 1234 ON gpu-a",
+		"TASK_FAILURE STEP 1234.0 ON gpu-a",
+		"SIGNAL STEP 1234.0 ON gpu-a",
+		"FAILED STEP 1234.0 ON gpu-a",
+		"CANCELLED JOB 1234 ON gpu-a",
+		"OUT_OF_MEMORY 1234.batch",
+		"OUT_OF_MEMORY 1234.0",
+		"OUT_OF_MEMORY 1234.0",
+		"OUT_OF_MEMORY 1234.0",
+		"OUT_OF_MEMORY gpu-a: task 13: Out Of Memory",
+		"TERMINATED gpu-b: tasks 1-7: Terminated",
+		"EXIT gpu-a: task 0: Exited with exit code 1",
+		"ABORTED",
+		"NODE_FAIL gpu-b",
+		"TIMEOUT STEP 2545.7 ON n1",
+	};
+	struct findings f = findings_fixture(&probe_slurm_end, "slurm-end.txt");
+
+	(void)state;
+	check_status(&f, PROBE_FAILED);
+	assert_string_equal(f.detail.data, "line 9: OUT_OF_MEMORY 1234.batch");
+	assert_int_equal(found_count(&f, "slurm.end"), ARRAY_LEN(want));
+	for (size_t i = 0; i < ARRAY_LEN(want); i++)
+		assert_string_equal(found_nth(&f, "slurm.end", i)->text, want[i]);
+	assert_int_equal(found_nth(&f, "slurm.end", 17)->rank, 3);
+	check_at(&f, "host_oom_kills", -1, "step=1234.batch", 1);
+	check_nth(&f, "host_oom_kills", 1, 2);
+	check_nth(&f, "host_oom_kills", 3, 3);
+	findings_free(&f);
+}
+
+static void test_slurm_wordings(void **state)
+{
+	static const struct {
+		const char *text, *end;
+	} t[] = {
+		{"slurmstepd: error: Step 7.0 exceeded memory limit (9 > 8), being killed\n",
+		 "OUT_OF_MEMORY"},
+		{"slurmstepd: error: Exceeded job memory limit\n", "OUT_OF_MEMORY"},
+		{"srun: error: n2: task 1: Segmentation fault (core dumped)\n",
+		 "SIGNAL n2: task 1: Segmentation fault (core dumped)"},
+		{"srun: error: n2: tasks 0-3,7: Killed\n", "KILLED n2: tasks 0-3,7: Killed"},
+		{"slurmstepd: error: *** STEPD TERMINATED ON n1 AT 2026-11-28T02:14:07 DUE TO JOB "
+		 "NOT RUNNING ***\n",
+		 "CANCELLED STEPD TERMINATED ON n1 AT 2026-11-28T02:14:07"},
+		{"hello\nslurmstepd: error: mpi/pmix_v3: something\n", NULL},
+		{"slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-11\n", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		struct findings f = findings_text(&probe_slurm_end, t[i].text);
+
+		assert_int_equal(found_count(&f, "slurm.end"), t[i].end ? 1 : 0);
+		if (t[i].end)
+			check_fact(&f, "slurm.end", t[i].end);
+		assert_int_equal(f.status == PROBE_FAILED, t[i].end != NULL);
+		assert_true(f.detail.len > 0);
+		findings_free(&f);
+	}
+}
+
+static void test_mllog(void **state)
+{
+	struct findings f = findings_fixture(&probe_mllog, "mllog.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_fact(&f, "mllog.submission_benchmark", "resnet");
+	check_fact(&f, "mllog.status", "success");
+	check_at(&f, "samples_per_step", -1, NULL, 3200);
+	check_at(&f, "throughput_samples_per_s", 400, NULL, 56250.5);
+	check_at(&f, "step_time_ms", 400, NULL, 62.5);
+	check_at(&f, "loss", 400, NULL, 2.5);
+	assert_int_equal(found_count(&f, "loss"), 1); /* the second rank's line */
+	assert_true(found_nth(&f, "loss", 0)->t_us == 1795958461000000);
+	check_at(&f, "eval_accuracy", 4, NULL, 0.7125);
+	check_at(&f, "consumed_samples", 4, NULL, 1280000);
+	check_at(&f, "time_to_train_s", -1, NULL, 120.5);
+	findings_free(&f);
+}
+
+#define EVENT(key, more)                                                                           \
+	":::MLLOG {\"namespace\": \"\", \"time_ms\": 1000, \"event_type\": \"X\", \"key\": \"" key \
+	"\", \"value\": null, \"metadata\": {" more "}}\n"
+
+static void test_mllog_failures(void **state)
+{
+	struct findings f = findings_text(&probe_mllog,
+					  EVENT("run_start", "") EVENT("epoch_start", ""));
+
+	(void)state;
+	check_status(&f, PROBE_FAILED);
+	assert_non_null(strstr(f.detail.data, "line 1: a run_start without run_stop"));
+	assert_null(found_nth(&f, "time_to_train_s", 0));
+	findings_free(&f);
+	f = findings_text(&probe_mllog,
+			  EVENT("run_start", "") EVENT("run_stop", "\"status\": \"aborted\""));
+	check_status(&f, PROBE_FAILED);
+	assert_non_null(strstr(f.detail.data, "status aborted"));
+	assert_null(found_nth(&f, "time_to_train_s", 0));
+	findings_free(&f);
+	f = findings_text(&probe_mllog, ":::MLLOG {\"time_ms\": 1, \"key\": \"global_batch_size\", "
+					"\"value\": 8}\n:::MLLOG {\"namespace\": \"\", \"ti\n");
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "samples_per_step", -1, NULL, 8);
+	findings_free(&f);
+	f = findings_text(&probe_mllog, ":::SYSJSON {}\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_oom),
+		cmocka_unit_test(test_oom_cut),
+		cmocka_unit_test(test_oom_in_training),
+		cmocka_unit_test(test_memory_summary),
+		cmocka_unit_test(test_memory_stats),
+		cmocka_unit_test(test_slurm),
+		cmocka_unit_test(test_slurm_wordings),
+		cmocka_unit_test(test_mllog),
+		cmocka_unit_test(test_mllog_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Training logs that consist of progress bars and lines between strokes. */
+#include "tests/unit/probe_check.h"
+
+#include "probes/bar.h"
+
+extern const struct probe probe_nemo, probe_lightning, probe_torchtune, probe_llmc, probe_train_log,
+	probe_deepspeed, probe_hf_trainer;
+
+static void test_nemo(void **state)
+{
+	struct findings f = findings_fixture(&probe_nemo, "nemo.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "loss", 6, NULL, 11.5);
+	check_at(&f, "step_time_ms", 6, NULL, 49500);
+	assert_null(found_at(&f, "val_loss", 6, NULL));
+	check_at(&f, "loss", 2000, NULL, 0.139);
+	check_at(&f, "consumed_samples", 2000, NULL, 256000);
+	check_at(&f, "val_loss", 2000, NULL, 0.212);
+	check_at(&f, "samples_per_step", 29, NULL, 512);
+	check_at(&f, "throughput_samples_per_s", 29, NULL, 512 / 46.84);
+	findings_free(&f);
+	f = findings_fixture(&probe_nemo, "nemo-step.txt");
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "grad_norm", 3, NULL, 1.25);
+	assert_int_equal(found_at(&f, "loss", 3, NULL)->rank, 0);
+	check_missing(&f, "loss", 4, NULL, "nan");
+	check_at(&f, "throughput_samples_per_s", 3, NULL, 80);
+	check_at(&f, "val_loss", 4, NULL, 9.5);
+	assert_null(found_at(&f, "val_loss", 5, NULL)); /* the same validation */
+	check_at(&f, "loss", 6, NULL, 9.12);
+	assert_null(found_at(&f, "step_time_ms", 6, NULL));
+	assert_non_null(strstr(f.detail.data, "line 5: a step that is cut"));
+	findings_free(&f);
+	/* Its lines are none of Megatron's or of the Trainer's. */
+	f = findings_fixture(&probe_train_log, "nemo.txt");
+	check_status(&f, PROBE_OK);
+	assert_int_equal(found_count(&f, "train_log.dialect"), 1);
+	check_fact(&f, "train_log.dialect", "nemo");
+	findings_free(&f);
+}
+
+/* The same step drawn twice counts once. */
+static void test_redrawn(void **state)
+{
+	static const char text[] =
+		"Epoch 0: : 10%|# | 1/10 [00:01<00:09, reduced_train_loss=3.5, global_step=0.000, "
+		"train_step_timing in s=1.5]\r"
+		"Epoch 0: : 10%|# | 1/10 [00:02<00:09, reduced_train_loss=3.5, global_step=0.000, "
+		"train_step_timing in s=1.5]\r"
+		"Epoch 0: : 20%|# | 2/10 [00:03<00:09, reduced_train_loss=3.25, "
+		"global_step=1.000, train_step_timing in s=1.25]\r";
+	struct findings f = findings_text(&probe_nemo, text);
+
+	(void)state;
+	assert_int_equal(found_count(&f, "loss"), 2);
+	check_at(&f, "loss", 0, NULL, 3.5);
+	check_at(&f, "step_time_ms", 1, NULL, 1250);
+	findings_free(&f);
+}
+
+static void test_lightning(void **state)
+{
+	struct findings f = findings_fixture(&probe_lightning, "lightning.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "loss", 2, NULL, 2.5);
+	check_at(&f, "loss", 3, NULL, 2.25);
+	check_at(&f, "loss", 4, NULL, 2.125);
+	check_at(&f, "val_loss", 4, NULL, 2.75);
+	/* 0.09it/s is rounded more than 44 s. */
+	check_at(&f, "step_time_ms", 4, NULL, 11000);
+	assert_null(found_at(&f, "step_time_ms", 3, NULL));
+	check_at(&f, "loss", 6, NULL, 2);
+	check_at(&f, "step_time_ms", 6, NULL, 25);
+	check_missing(&f, "loss", 8, NULL, "nan");
+	check_at(&f, "val_loss", 8, NULL, 2.5);
+	assert_null(found_at(&f, "val_loss", 6, NULL));
+	check_at(&f, "step_time_ms", 8, NULL, 1000 / 42.5);
+	assert_int_equal(found_count(&f, "step_time_ms"), 3);
+	findings_free(&f);
+	f = findings_fixture(&probe_lightning, "nemo.txt");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+static void test_torchtune(void **state)
+{
+	struct findings f = findings_fixture(&probe_torchtune, "torchtune.txt");
+
+	(void)state;
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "loss", 1, NULL, 2.125);
+	check_at(&f, "step_time_ms", 1, "", 5000);
+	check_at(&f, "throughput_tokens_per_s_per_gpu", 1, NULL, 1520.5);
+	check_at(&f, "mem_peak_active_gib", 1, NULL, 16.25);
+	check_at(&f, "mem_peak_allocated_gib", 1, NULL, 16.25);
+	check_at(&f, "mem_peak_reserved_gib", 2, NULL, 17.75);
+	check_at(&f, "grad_norm", 2, NULL, 0.75);
+	check_at(&f, "step_time_ms", 3, "", 3000);
+	check_missing(&f, "loss", 3, NULL, "nan");
+	assert_null(found_at(&f, "throughput_tokens_per_s_per_gpu", 3, NULL));
+	assert_null(found_nth(&f, "lr", 0));
+	findings_free(&f);
+	f = findings_text(&probe_torchtune, "1|9|Loss: 2.5:   1%|  | 9/25880 [02:08<6:14:19,\n");
+	check_status(&f, PROBE_ABSENT);
+	assert_null(found_nth(&f, "loss", 0));
+	assert_non_null(strstr(f.detail.data, "a bar that is cut"));
+	findings_free(&f);
+}
+
+static void test_llmc(void **state)
+{
+	struct findings f = findings_fixture(&probe_llmc, "llmc.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "val_loss", -1, NULL, 11.006021);
+	check_missing(&f, "mfu_pct", 1, NULL, "not known yet");
+	check_at(&f, "step_time_ms", 2, NULL, 2391.52);
+	check_at(&f, "mfu_pct", 2, NULL, 39.9);
+	check_at(&f, "throughput_tokens_per_s", 2, NULL, 191824);
+	check_at(&f, "loss", 2, NULL, 10.829729);
+	check_at(&f, "grad_norm", 2, NULL, 15.0011);
+	findings_free(&f);
+	f = findings_text(&probe_llmc,
+			  "step    3/9 | loss nan (+nanz)| norm 1.5 (+0.31z)| lr 1e-06 | 2,5 ms | "
+			  "39.9% bf16 MFU | 19182");
+	check_status(&f, PROBE_PARTIAL);
+	check_missing(&f, "loss", 3, NULL, "nan");
+	assert_null(found_nth(&f, "step_time_ms", 0));
+	assert_null(found_nth(&f, "throughput_tokens_per_s", 0));
+	findings_free(&f);
+	f = findings_text(&probe_llmc, "step 3 of 9 | loss\nval loss is low\nfinal val loss 2.5\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+static void test_bar_step(void **state)
+{
+	static const struct {
+		const char *text;
+		double step_s;
+	} t[] = {
+		{" 50%|# | 5/10 [00:50<00:50,  0.10it/s]", 10}, /* 10 % off against 1 % */
+		{" 50%|# | 5/10 [00:02<00:02,  2.50it/s]", 0.4},
+		{" 50%|# | 5/10 [00:30<00:30,  6.39s/it]", 6.39},
+		{" 50%|# | 5/10 [00:30<00:30,  ?it/s]", 6},
+		{" 50%|# | 0/10 [00:00<?,  ?it/s]", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		struct bar b;
+
+		assert_true(bar_find(span_of(t[i].text), &b));
+		assert_true(fabs(bar_step_s(&b) - t[i].step_s) < 1e-9);
+	}
+}
+
+static void test_deepspeed_comms(void **state)
+{
+	struct findings f = findings_fixture(&probe_deepspeed, "deepspeed-comms.txt");
+
+	(void)state;
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "coll_time_us", -1, "op=reduce_scatter_tensor,size_bytes=67108864", 9460);
+	check_at(&f, "coll_algbw_gb_per_s", -1, "op=reduce_scatter_tensor,size_bytes=67108864",
+		 1204.5 / 8);
+	check_at(&f, "coll_busbw_gb_per_s", -1, "op=reduce_scatter_tensor,size_bytes=67108864",
+		 1129.25 / 8);
+	check_at(&f, "coll_calls", -1, "op=broadcast,size_bytes=2048,source=summary", 146);
+	check_at(&f, "coll_time_us", -1, "op=broadcast,size_bytes=103022592,source=summary",
+		 8317120);
+	check_at(&f, "coll_busbw_gb_per_s", -1,
+		 "op=reduce_scatter_tensor,size_bytes=67108864,source=summary", 172);
+	assert_int_equal(found_count(&f, "coll_calls"), 3);
+	assert_int_equal(found_count(&f, "coll_busbw_gb_per_s"), 4);
+	findings_free(&f);
+}
+
+static void test_deepspeed_profile(void **state)
+{
+	struct findings f = findings_fixture(&probe_deepspeed, "deepspeed-profile.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "model_params", 10, "", 251e6);
+	check_at(&f, "model_fwd_flops_per_gpu", 10, "", 2000.5e9);
+	check_at(&f, "phase_time_ms", 10, "phase=fwd,source=flops_profiler", 76.5);
+	check_at(&f, "phase_time_ms", 10, "phase=bwd,source=flops_profiler", 125);
+	check_at(&f, "phase_time_ms", 10, "phase=step,source=flops_profiler", 0.3405);
+	check_at(&f, "phase_time_ms", 10, "phase=iter,source=flops_profiler", 201.84);
+	check_at(&f, "tflops_per_gpu", 10, "source=flops_profiler", 29.75);
+	check_at(&f, "throughput_samples_per_s", 10, "source=flops_profiler", 158.5);
+	/* The tables by module are none of it. */
+	assert_int_equal(found_count(&f, "phase_time_ms"), 4);
+	findings_free(&f);
+}
+
+static void test_hf_tables(void **state)
+{
+	struct findings f = findings_fixture(&probe_hf_trainer, "hf-tables.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "train_loss_mean", -1, NULL, 2.7551);
+	check_at(&f, "throughput_samples_per_s", -1, NULL, 1.088);
+	check_at(&f, "val_loss", -1, NULL, 2.5625);
+	findings_free(&f);
+	/* What the dict said is not said again. */
+	f = findings_text(&probe_hf_trainer, "{'train_runtime': 9.5, 'train_loss': 2.75}\n"
+					     "***** train metrics *****\n  train_loss = 2.7\n");
+	assert_int_equal(found_count(&f, "train_loss_mean"), 1);
+	findings_free(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nemo),
+		cmocka_unit_test(test_redrawn),
+		cmocka_unit_test(test_lightning),
+		cmocka_unit_test(test_torchtune),
+		cmocka_unit_test(test_llmc),
+		cmocka_unit_test(test_bar_step),
+		cmocka_unit_test(test_deepspeed_comms),
+		cmocka_unit_test(test_deepspeed_profile),
+		cmocka_unit_test(test_hf_tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files of metrics that are no logs: CSV, trainer_state.json, DLIO's JSON, aliases in JSON lines.
+ */
+#include "tests/unit/probe_check.h"
+
+extern const struct probe probe_metrics_csv, probe_hf_state, probe_dlio, probe_metrics_jsonl;
+
+static void test_csv(void **state)
+{
+	struct findings f = findings_fixture(&probe_metrics_csv, "metrics.csv");
+
+	(void)state;
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "loss", 9, NULL, 1.25);
+	check_at(&f, "val_loss", 9, NULL, 1.5);
+	check_missing(&f, "loss", 19, NULL, "nan");
+	check_at(&f, "mfu_pct", 19, NULL, 41.5);
+	check_at(&f, "loss", 29, NULL, 0.875); /* not 0.75 of the short row */
+	check_at(&f, "val_loss", 29, NULL, 1.25);
+	assert_int_equal(found_count(&f, "loss"), 3);
+	assert_null(found_nth(&f, "epoch", 0));
+	assert_non_null(strstr(f.detail.data, "2 bad lines, the first is line 2"));
+	findings_free(&f);
+	f = findings_text(&probe_metrics_csv, "\xef\xbb\xbfstep,lr\r\n0,0.5\r\n1,1e-3\r\n2,0.0");
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "lr", 1, NULL, 0.001);
+	assert_int_equal(found_count(&f, "lr"), 2);
+	findings_free(&f);
+	f = findings_text(&probe_metrics_csv, "time,value\n1,2\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+	assert_int_equal(probe_metrics_csv.sniff("step,loss\n1,2\n", 14), 85);
+	assert_int_equal(probe_metrics_csv.sniff("a step, a loss\n1,2\n", 19), 0);
+}
+
+static void test_state(void **state)
+{
+	struct findings f = findings_fixture(&probe_hf_state, "hf-state.json");
+
+	(void)state;
+	check_at(&f, "loss", 16, NULL, 2.9375);
+	check_at(&f, "grad_norm", 16, NULL, 0.9375);
+	findings_free(&f);
+	f = findings_text(&probe_hf_state,
+			  "{\"log_history\": [{\"loss\": 2.5, \"epoch\": 1.0, \"step\": 32},\n"
+			  "{\"eval_loss\": 2.75, \"step\": 32, \"grad_norm\": null},\n"
+			  "{\"train_loss\": 2.625, \"train_samples_per_second\": 1.5, \"step\": 32}"
+			  "]}");
+	check_status(&f, PROBE_OK);
+	check_at(&f, "loss", 32, NULL, 2.5);
+	check_at(&f, "val_loss", 32, NULL, 2.75);
+	check_missing(&f, "grad_norm", 32, NULL, "nan");
+	check_at(&f, "train_loss_mean", -1, NULL, 2.625);
+	check_at(&f, "throughput_samples_per_s", -1, NULL, 1.5);
+	assert_int_equal(found_nth(&f, "val_loss", 0)->line, 2);
+	findings_free(&f);
+	f = findings_text(&probe_hf_state,
+			  "{\"log_history\": [{\"loss\": 2.5, \"step\": 1}, {\"lo");
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "loss", 1, NULL, 2.5);
+	findings_free(&f);
+	f = findings_text(&probe_hf_state, "{\"loss\": 2.5}");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+static void test_dlio_summary(void **state)
+{
+	struct findings f = findings_fixture(&probe_dlio, "dlio-summary.json");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_fact(&f, "dlio.accelerators", "4");
+	check_at(&f, "dlio_au_pct", -1, NULL, 89.75);
+	check_at(&f, "throughput_samples_per_s", -1, NULL, 21);
+	check_at(&f, "loader_bytes_per_s", -1, NULL, 250.5 * 1048576);
+	findings_free(&f);
+	f = findings_fixture(&probe_dlio, "dlio-epochs.json");
+	check_status(&f, PROBE_OK);
+	check_at(&f, "epoch_time_s", -1, "epoch=1,block=block1", 32.5);
+	assert_true(found_nth(&f, "epoch_time_s", 1)->value == 33.25);
+	assert_string_equal(found_nth(&f, "epoch_time_s", 1)->labels, "epoch=1");
+	assert_true(found_nth(&f, "epoch_time_s", 3)->value == 31.75);
+	assert_int_equal(found_count(&f, "epoch_time_s"), 4);
+	findings_free(&f);
+}
+
+static void test_dlio_steps(void **state)
+{
+	struct findings f = findings_fixture(&probe_dlio, "dlio-output.json");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "data_wait_ms", 0, NULL, 2500);
+	check_at(&f, "step_time_ms", 0, NULL, 5500);
+	check_at(&f, "data_wait_ms", 1, NULL, 12.5);
+	check_at(&f, "data_wait_ms", 2, NULL, 250);
+	check_at(&f, "step_time_ms", 2, NULL, 1500);
+	check_at(&f, "throughput_samples_per_s", -1, "epoch=1,block=block1", 2.5);
+	check_at(&f, "dlio_au_pct", -1, "epoch=1,block=block1", 99.25);
+	check_missing(&f, "dlio_au_pct", -1, "epoch=2,block=block1", "nan");
+	findings_free(&f);
+	f = findings_text(&probe_dlio, "{\"1\": {\"load\": {\"block1\": [2.5, 0.0");
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "data_wait_ms", 0, NULL, 2500);
+	findings_free(&f);
+	f = findings_text(&probe_dlio, "{\"a\": 1}");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+static void test_aliases(void **state)
+{
+	struct findings f = findings_text(
+		&probe_metrics_jsonl,
+		"{\"step\":4,\"time_metrics/data_loading(%)\":2.5,\"mfu(%)\":40.5,"
+		"\"time_metrics/end_to_end(s)\":0.25,\"memory/num_alloc_retries\":3,\"a/b\":1}\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "data_wait_ratio", 4, NULL, 0.025);
+	check_at(&f, "mfu_pct", 4, NULL, 40.5);
+	check_at(&f, "step_time_ms", 4, NULL, 250);
+	check_at(&f, "alloc_retries", 4, NULL, 3);
+	assert_int_equal(f.n, 4);
+	findings_free(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_csv),          cmocka_unit_test(test_state),
+		cmocka_unit_test(test_dlio_summary), cmocka_unit_test(test_dlio_steps),
+		cmocka_unit_test(test_aliases),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
