@@ -48,3 +48,18 @@ without_time() {
 	run -2 "$FETTLE" simulate "$BATS_TEST_TMPDIR/own.lua" -n 1
 	[[ $output == *"the truth says nothing about the objective my_metric"* ]]
 }
+
+@test "the table of verdicts can be made in pieces, and a row that is there is not made again" {
+	export CAMPAIGNS=2 FETTLE
+	without_cpu() { grep -v '"cpu_s"' "$1/row-$2.json"; }
+	KEEP=$BATS_TEST_TMPDIR/a ROWS='1-2 15' sh tests/bench/verdicts.sh >"$BATS_TEST_TMPDIR/nothing"
+	[ ! -s "$BATS_TEST_TMPDIR/nothing" ]
+	KEEP=$BATS_TEST_TMPDIR/b ROWS=2 sh tests/bench/verdicts.sh
+	diff <(without_cpu "$BATS_TEST_TMPDIR/a" 2) <(without_cpu "$BATS_TEST_TMPDIR/b" 2)
+	! diff -q <(without_cpu "$BATS_TEST_TMPDIR/a" 1) <(without_cpu "$BATS_TEST_TMPDIR/a" 2) || false
+	run -0 --separate-stderr env KEEP="$BATS_TEST_TMPDIR/a" ROWS=2 sh tests/bench/verdicts.sh
+	[ -z "$stderr" ]
+	KEEP=$BATS_TEST_TMPDIR/a ROWS=none sh tests/bench/verdicts.sh >"$BATS_TEST_TMPDIR/report"
+	[ "$(grep -c '^| [0-9]' "$BATS_TEST_TMPDIR/report")" = 3 ]
+	grep -q '^- 6 campaigns took' "$BATS_TEST_TMPDIR/report"
+}

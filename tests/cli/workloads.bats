@@ -133,6 +133,8 @@ losses() {
 	[ "$(value 6 --slow)" = 6.5000 ]
 	[ "$(value 6 --loss-bias)" = 3.7500 ]
 	[ "$(value 6 --null-a 3 --null-b x)" = 5.0000 ]
+	[ "$(value 6 --drag 3)" = 5.1500 ]
+	[ "$(value 6 --drag 0)" = 5.0000 ]
 	[ "$(value 10 --batch 32)" = 6400.0000 ]
 	[ "$(value 10 --batch 64)" = 8000.0000 ]
 	[ "$(PLANT_SPEED=fast "$PLANTED" --steps 1 --fixed --sleep-ms 0 --noise 0 | head -1)" = "planted: PLANT_SPEED set by environment to fast" ]
@@ -195,4 +197,8 @@ losses() {
 	[ "$(cat "$BATS_TEST_TMPDIR/ckpt")" = 'planted checkpoint after step 110' ]
 	"$PLANTED" --fixed --sleep-ms 0 --steps 5 --ckpt "$BATS_TEST_TMPDIR/original"
 	[ "$(cat "$BATS_TEST_TMPDIR/original")" = 'planted checkpoint after step 105' ]
+}
+
+@test "planted: --cpu computes instead of sleeping" {
+	"$PLANTED" --cpu --steps 3 --drag 3 | awk '$5 == "step_time_ms" && $6 > 0 { n++ } END { exit n != 3 }'
 }

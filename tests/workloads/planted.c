@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* link: -lm */
 /*
- * A workload whose truth is known: a training loop made of sleeps. What each knob does to the step
- * and to the loss is in struct plan; noise is a fixed function of --seed, FETTLE_BLOCK, FETTLE_SLOT
- * and FETTLE_ARM_INDEX, so that a resumed campaign must measure what an undisturbed one measures.
+ * A workload whose truth is known: a training loop made of sleeps, or with --cpu of arithmetic,
+ * whose noise is this machine's own. What each knob does to the step and to the loss is in struct
+ * plan; the noise of planned times is a fixed function of --seed, FETTLE_BLOCK, FETTLE_SLOT and
+ * FETTLE_ARM_INDEX, so that a resumed campaign must measure what an undisturbed one measures.
  * Prints the lines of the demo's train.py, writes $FETTLE_METRICS, and can go wrong in every way
  * that fettle has to survive. Ranks other than 0 work in silence.
  */
@@ -23,7 +24,7 @@
 
 /* What happens to steps and loss. Factors of the step: --fast 0.75, --slow 1.30, --loss-bias 0.75
  * with a loss 10 % up, --creep 0.75 with a loss that creeps up by 5 % over some hundred steps,
- * PLANT_SPEED=fast 0.75 or =slow 1.30, batch b: 0.4 + 0.6 b / 32 (so that
+ * PLANT_SPEED=fast 0.75 or =slow 1.30, --drag d: 1 + d / 100, batch b: 0.4 + 0.6 b / 32 (so that
  * twice the batch gives 25 % more samples a second). */
 struct plan {
 	double work_ms;  /* a step of the default configuration */
@@ -34,6 +35,7 @@ struct plan {
 	uint64_t seed; /* of the noise */
 	bool creeps;   /* the loss goes up in the long run only */
 	bool fixed;    /* report planned times, not measured ones */
+	bool cpu;      /* a step is a fixed amount of arithmetic, without planned noise */
 };
 
 enum fault { FAULT_NONE, FAULT_HANG, FAULT_EXIT, FAULT_CRASH, FAULT_NAN };
@@ -123,6 +125,8 @@ static double planned_ms(const struct loop *l, long step)
 		       deviate(l->trial_key ^ mix((uint64_t)step));
 	double batch = 0.4 + 0.6 * (double)l->plan.batch / 32;
 
+	if (l->plan.cpu)
+		noise = 0;
 	return l->plan.work_ms * l->plan.factor * batch * exp(l->plan.noise * noise);
 }
 
@@ -151,6 +155,18 @@ static void sleep_ms(double ms)
 	t.tv_nsec = (long)((ms - (double)t.tv_sec * 1e3) * 1e6);
 	while (nanosleep(&t, &t) && errno == EINTR)
 		;
+}
+
+/* One dependent chain, so that the time is that of its length: about `ms` on a CPU of 2023. */
+static void compute(double ms)
+{
+	enum { ROUNDS_A_MS = 300000 };
+	static volatile uint64_t sink;
+	uint64_t x = sink;
+
+	for (long i = (long)(ms * ROUNDS_A_MS); i > 0; i--)
+		x = mix(x);
+	sink = x;
 }
 
 static void report(const struct loop *l, long step, double ms)
@@ -302,7 +318,10 @@ static int run(struct loop *l)
 		double begin = now_ms(), ms = planned_ms(l, i);
 
 		maybe_fail(&l->faults, i - 1);
-		sleep_ms(isnan(l->plan.sleep_ms) ? ms : l->plan.sleep_ms);
+		if (l->plan.cpu)
+			compute(ms);
+		else
+			sleep_ms(isnan(l->plan.sleep_ms) ? ms : l->plan.sleep_ms);
 		report(l, first + i, l->plan.fixed ? ms : now_ms() - begin);
 		if (l->saving.path && i % l->saving.every == 0)
 			save_step(l->saving.path, first + i);
@@ -337,23 +356,29 @@ static int rank_of(void)
 }
 
 static const char usage[] =
-	"usage: planted [--steps N] [--work-ms X] [--sleep-ms X] [--noise X] [--seed N] [--fixed]\n"
-	"  knobs:  --fast --slow --loss-bias --creep --batch N --null-a V --null-b V, PLANT_SPEED=fast|slow\n"
+	"usage: planted [--steps N] [--work-ms X] [--sleep-ms X] [--noise X] [--seed N] [--fixed | --cpu]\n"
+	"  knobs:  --fast --slow --drag PERCENT --loss-bias --creep --batch N --null-a V --null-b V, PLANT_SPEED=fast|slow\n"
 	"  faults: --hang --exit N --crash --nan (after --fault-step N, 0), --ignore-term, --fork-daemon,\n"
 	"          --fill-disk MB, --print-gb X, --no-metric, --silent\n"
 	"  checkpoint: --resume-ckpt (in $FETTLE_CKPT_DIR) or --ckpt PATH, --resume-from PATH, --save-every N\n";
 
 static const struct option options[] = {
-	{"steps", 1, NULL, 's'},       {"work-ms", 1, NULL, 'w'},     {"sleep-ms", 1, NULL, 'S'},
-	{"noise", 1, NULL, 'o'},       {"fixed", 0, NULL, 'F'},       {"fast", 0, NULL, 'f'},
-	{"slow", 0, NULL, 'l'},        {"loss-bias", 0, NULL, 'L'},   {"creep", 0, NULL, 'P'},
-	{"batch", 1, NULL, 'b'},       {"null-a", 1, NULL, '0'},      {"null-b", 1, NULL, '0'},
-	{"hang", 0, NULL, 'h'},        {"exit", 1, NULL, 'x'},        {"crash", 0, NULL, 'c'},
-	{"nan", 0, NULL, 'n'},         {"fault-step", 1, NULL, 'k'},  {"ignore-term", 0, NULL, 't'},
-	{"fork-daemon", 0, NULL, 'd'}, {"fill-disk", 1, NULL, 'i'},   {"print-gb", 1, NULL, 'p'},
-	{"no-metric", 0, NULL, 'm'},   {"silent", 0, NULL, 'q'},      {"resume-ckpt", 0, NULL, 'R'},
-	{"ckpt", 1, NULL, 'C'},        {"resume-from", 1, NULL, 'r'}, {"save-every", 1, NULL, 'e'},
-	{"seed", 1, NULL, 'E'},        {"help", 0, NULL, 'H'},        {NULL, 0, NULL, 0},
+	{"steps", 1, NULL, 's'},       {"work-ms", 1, NULL, 'w'},
+	{"sleep-ms", 1, NULL, 'S'},    {"noise", 1, NULL, 'o'},
+	{"fixed", 0, NULL, 'F'},       {"fast", 0, NULL, 'f'},
+	{"cpu", 0, NULL, 'u'},         {"drag", 1, NULL, 'D'},
+	{"slow", 0, NULL, 'l'},        {"loss-bias", 0, NULL, 'L'},
+	{"creep", 0, NULL, 'P'},       {"batch", 1, NULL, 'b'},
+	{"null-a", 1, NULL, '0'},      {"null-b", 1, NULL, '0'},
+	{"hang", 0, NULL, 'h'},        {"exit", 1, NULL, 'x'},
+	{"crash", 0, NULL, 'c'},       {"nan", 0, NULL, 'n'},
+	{"fault-step", 1, NULL, 'k'},  {"ignore-term", 0, NULL, 't'},
+	{"fork-daemon", 0, NULL, 'd'}, {"fill-disk", 1, NULL, 'i'},
+	{"print-gb", 1, NULL, 'p'},    {"no-metric", 0, NULL, 'm'},
+	{"silent", 0, NULL, 'q'},      {"resume-ckpt", 0, NULL, 'R'},
+	{"ckpt", 1, NULL, 'C'},        {"resume-from", 1, NULL, 'r'},
+	{"save-every", 1, NULL, 'e'},  {"seed", 1, NULL, 'E'},
+	{"help", 0, NULL, 'H'},        {NULL, 0, NULL, 0},
 };
 
 /* False when `c` is none of these. */
@@ -380,6 +405,12 @@ static bool take_plan(struct plan *p, int c, const char *arg)
 		return true;
 	case 'F':
 		p->fixed = true;
+		return true;
+	case 'u':
+		p->cpu = true;
+		return true;
+	case 'D':
+		p->factor *= 1 + number("--drag", arg) / 100;
 		return true;
 	case 'f':
 		p->factor *= 0.75;
