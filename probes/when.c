@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/when.h"
 
+#include <stdio.h>
+#include <string.h>
+
 struct cursor {
 	struct span t;
 	bool ok;
@@ -143,5 +146,59 @@ int64_t when_parse(struct span t)
 	zone = read_zone(&c);
 	if (!c.ok || c.t.n || !is_day(d) || h > 23 || m > 59 || s > 60)
 		return -1;
-	return ((days(d) * 24 + h) * 60 + m - zone) * 60 * 1000000 + s * 1000000 + us;
+	us += (((days(d) * 24 + h) * 60 + m - zone) * 60 + s) * 1000000;
+	return us < 0 ? -1 : us;
+}
+
+static int64_t from_1970(struct span t)
+{
+	struct cursor c = {t, true};
+	int n;
+	int64_t s = digits(&c, 10, &n), us = read_fraction(&c);
+
+	return c.ok && n == 10 && !c.t.n ? s * 1000000 + us : -1;
+}
+
+static int month_of(struct span t)
+{
+	static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+	for (int i = 0; t.n == 3 && i < 12; i++)
+		if (memcmp(t.s, names + (ptrdiff_t)3 * i, 3) == 0)
+			return i + 1;
+	return 0;
+}
+
+/* "Sun Nov 29 12:01:06 [UTC ]2026" of date(1) and ctime(3). Of zones only UTC is known. */
+static int64_t from_ctime(struct span t)
+{
+	char text[32];
+	struct span w[6];
+	size_t n = 0;
+	int month, year_at;
+
+	while (n < 6 && span_word(&t, &w[n]))
+		n++;
+	if (n < 5 || span_trim(t).n || w[0].n != 3 || !(month = month_of(w[1])))
+		return -1;
+	year_at = n == 6 ? 5 : 4;
+	if (w[year_at].n != 4 || w[2].n > 2 || w[3].n != 8)
+		return -1;
+	snprintf(text, sizeof(text), "%.4s-%02d-%.*s %.8s", w[year_at].s, month, (int)w[2].n,
+		 w[2].s, w[3].s);
+	return when_parse(span_of(text));
+}
+
+int64_t when_stamp(struct span t)
+{
+	int64_t us;
+
+	while (t.n && strchr("#=- \t", t.s[0]))
+		t.s++, t.n--;
+	while (t.n && strchr("#=- \t", t.s[t.n - 1]))
+		t.n--;
+	us = from_1970(t);
+	if (us < 0)
+		us = when_parse(t);
+	return us < 0 ? from_ctime(t) : us;
 }

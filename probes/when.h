@@ -14,4 +14,11 @@
  */
 int64_t when_parse(struct span t);
 
+/*
+ * The same of a line that says when what follows it was read, as scripts write it between samples:
+ * a date as above, what date(1) prints ("Sun Nov 29 12:01:06 UTC 2026"), or seconds since 1970
+ * ("1795958504.25"), with '#', '=', '-' and blanks around it. -1 when the line says no such thing.
+ */
+int64_t when_stamp(struct span line);
+
 #endif

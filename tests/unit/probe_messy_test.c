@@ -65,11 +65,17 @@ static const struct {
 	const char *probe, *file;
 	bool alone;
 } lines[] = {
-	{"deepspeed", "deepspeed.txt", false},
+	{"dcgm_dmon", "dcgmi-dmon.txt", false},
+	{"dcgm_exporter", "dcgm-exporter.prom", false},
 	{"deepspeed", "deepspeed-comms.txt", false},
 	{"deepspeed", "deepspeed-profile.txt", false},
+	{"deepspeed", "deepspeed.txt", false},
+	{"dstat", "dstat-screen.txt", false},
+	{"dstat", "dstat.csv", false},
 	{"hf_trainer", "hf-tables.txt", false},
 	{"hf_trainer", "hf-trainer-v5-string-values.txt", false},
+	{"iostat", "iostat-pretty.txt", false},
+	{"iostat", "iostat-x.txt", false},
 	{"lightning", "lightning.txt", false},
 	{"llmc", "llmc.txt", false},
 	{"megatron", "megatron-2026-timers.txt", false},
@@ -81,9 +87,12 @@ static const struct {
 	{"nccl_log", "nccl-log-2.28-ib-gdr-nvls-tuning-warn.txt", false},
 	{"nccl_tests", "allreduce-x2.txt", false},
 	{"nccl_tests", "nccl-tests-2.19-timestamps-16rank.txt", false},
-	{"nemo", "nemo.txt", false},
 	{"nemo", "nemo-step.txt", false},
+	{"nemo", "nemo.txt", false},
 	{"nvidia_smi_csv", "smi-h200.csv", false},
+	{"nvidia_smi_dmon", "smi-dmon.txt", false},
+	{"nvidia_smi_q", "smi-q.txt", false},
+	{"nvidia_smi_topo", "smi-topo.txt", false},
 	{"procfs", "procfs.txt", true},
 	{"slurm_end", "slurm-end.txt", false},
 	{"torch_memory", "torch-memory_stats.txt", false},
@@ -92,6 +101,8 @@ static const struct {
 	{"torchtune", "torchtune.txt", false},
 	{"train_log", "megatron-2026-timers.txt", false},
 	{"train_log", "nanogpt.txt", false},
+	{"vmstat", "vmstat-dt.txt", false},
+	{"vmstat", "vmstat-wt.txt", false},
 };
 
 /* These read whole documents (JSON, databases), or what the user's own pattern says. */

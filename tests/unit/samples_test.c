@@ -267,8 +267,10 @@ static void test_values(void **state)
 			check_group(&tally, t.v + from, i - from);
 			from = i;
 		}
-	if (tally.n_wrong)
-		fail_msg("%zu expectations are not met:\n%s", tally.n_wrong, tally.wrong.data);
+	if (tally.n_wrong) {
+		fputs(tally.wrong.data, stderr); /* cmocka cuts messages */
+		fail_msg("%zu expectations are not met", tally.n_wrong);
+	}
 	table_free(&t);
 	buf_free(&tally.wrong);
 }

@@ -45,9 +45,42 @@ static void test_dates(void **state)
 			fail_msg("%s: %lld", t[i].text, (long long)when_parse(span_of(t[i].text)));
 }
 
+static void test_stamps(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t us;
+	} t[] = {
+		{"# 2026-11-28 02:14:07", 1795832047000000},
+		{"=== 2026-11-28T02:14:07Z ===", 1795832047000000},
+		{"1795832047", 1795832047000000},
+		{"1795832047.25", 1795832047250000},
+		{"Sat Nov 28 02:14:07 UTC 2026", 1795832047000000},
+		{"Sat Nov  8 02:14:07 2026", 1794104047000000},
+		{"1970-01-01 00:00:00+01:00", -1},
+		{"179583204", -1},
+		{"17958320471", -1},
+		{"1795832047 x", -1},
+		{"Sat Foo 28 02:14:07 UTC 2026", -1},
+		{"Sat Nov 28 02:14:07 UTC 2026 x", -1},
+		{"Sat Nov 31 02:14:07 UTC 2026", -1},
+		{"eth0: 5", -1},
+		{"", -1},
+		{"---", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(t); i++)
+		if (when_stamp(span_of(t[i].text)) != t[i].us)
+			fail_msg("%s: %lld", t[i].text, (long long)when_stamp(span_of(t[i].text)));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_dates)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_dates),
+		cmocka_unit_test(test_stamps),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Counters that only grow, as tools print them now and then: the count itself is emitted, and what
+ * happened a second since the sample before, if both have a time. A counter that went back was
+ * reset: that interval has no rate ("reset").
+ */
+#ifndef FETTLE_PROBES_COUNTERS_H
+#define FETTLE_PROBES_COUNTERS_H
+
+#include "probes/emit.h"
+
+struct counters {
+	struct counter {
+		char *key; /* metric and labels */
+		double value;
+		int64_t t_us; /* -1: unknown */
+	} * v;
+	size_t n, cap;
+	size_t next; /* where the next one is, when the tool prints in the same order again */
+};
+
+/* What a counter becomes. */
+struct counter_metric {
+	const char *total, *per_s; /* either may be NULL */
+	double scale;              /* to the metrics' unit */
+};
+
+/* One counter of the current line, at the time of the tag (-1: unknown). */
+void counters_emit(struct counters *c, struct emit *o, const struct counter_metric *m, double value,
+		   const struct emit_tag *tag);
+void counters_free(struct counters *c);
+
+#endif

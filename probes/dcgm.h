@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Fields of DCGM: what they are called by the exporter (two namings) and by dmon, and what they are
+ * here. Field numbers, names and units: dcgm_fields.h of DCGM 4.6. */
+#ifndef FETTLE_PROBES_DCGM_H
+#define FETTLE_PROBES_DCGM_H
+
+#include "probes/num.h"
+
+struct dcgm_field {
+	int id;
+	const char *name;     /* of DCGM 4.6, without "DCGM_FI_" */
+	const char *old_name; /* before it, or NULL */
+	const char *column;   /* of dmon */
+	const char *metric;
+	double scale;
+};
+
+const struct dcgm_field *dcgm_by_name(struct span name);     /* "DCGM_FI_DEV_GPU_UTIL" */
+const struct dcgm_field *dcgm_by_column(struct span column); /* "SMACT" */
+
+/* A number that stands for "none" in DCGM: blank, not found, not supported, not permitted (of 32
+ * and 64 bit integers and of doubles). NULL when it is a real one. */
+const char *dcgm_blank(double v);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+
+/* A report of iostat has a line for each of at most some thousand disks. */
+enum { LINES_KEPT_MAX = 8192 };
+
+struct probe_run {
+	const struct lines_kind *kind;
+	struct input *in;
+	struct emit out;
+	void *state;
+	struct input_line last; /* what is found at the end comes from the last line */
+};
+
+static void on_line(void *ctx, const struct input_line *l)
+{
+	struct probe_run *r = ctx;
+
+	if (!span_trim(input_span(l)).n)
+		return;
+	emit_begin(&r->out, l);
+	r->kind->line(r->state, &r->out, l);
+	r->last = (struct input_line){
+		.text = "", .whole = "", .host = "", .line = l->line, .rank = l->rank};
+	r->out.raw_of = &r->last;
+	r->out.raw[0] = '\0';
+}
+
+int lines_open(const struct lines_kind *k, const struct probe_context *c,
+	       const struct probe_sink *sink, struct probe_run **out, struct err *e)
+{
+	struct probe_run *r = xcalloc(1, sizeof(*r));
+
+	(void)e;
+	r->kind = k;
+	r->state = xcalloc(1, k->size);
+	r->in = input_new(on_line, r);
+	emit_open(&r->out, c, sink);
+	*out = r;
+	return 0;
+}
+
+int lines_feed(struct probe_run *r, const char *bytes, size_t n, struct err *e)
+{
+	(void)e;
+	input_feed(r->in, bytes, n);
+	return 0;
+}
+
+enum probe_status lines_finish(struct probe_run *r, struct buf *detail)
+{
+	enum probe_status s;
+
+	input_finish(r->in);
+	s = r->kind->end ? r->kind->end(r->state, &r->out, detail) : emit_status(&r->out, detail);
+	if (r->kind->clear)
+		r->kind->clear(r->state);
+	input_free(r->in);
+	emit_close(&r->out);
+	free(r->state);
+	free(r);
+	return s;
+}
+
+struct sniffing {
+	int (*score)(struct span line);
+	int best;
+};
+
+static void sniff_line(void *ctx, const struct input_line *l)
+{
+	struct sniffing *s = ctx;
+	int score = s->score(input_span(l));
+
+	if (score > s->best)
+		s->best = score;
+}
+
+int lines_sniff(const char *head, size_t n, int (*score)(struct span line))
+{
+	struct sniffing s = {score, 0};
+	struct input *in = input_new(sniff_line, &s);
+
+	input_feed(in, head, n);
+	input_finish(in);
+	input_free(in);
+	return s.best;
+}
+
+bool lines_keep(struct lines_kept *k, const struct input_line *l)
+{
+	if (k->n == LINES_KEPT_MAX)
+		return false;
+	k->v = xgrow(k->v, k->n, &k->cap, sizeof(*k->v));
+	k->v[k->n++] = (struct kept_line){xstrndup(l->text, l->len), l->line, l->rank};
+	return true;
+}
+
+void lines_replay(struct lines_kept *k, struct emit *o,
+		  void (*f)(void *state, struct emit *o, const struct input_line *l), void *state)
+{
+	const struct input_line *last = o->raw_of;
+
+	for (size_t i = 0; i < k->n; i++) {
+		struct input_line l = {.text = k->v[i].text,
+				       .len = strlen(k->v[i].text),
+				       .line = k->v[i].line,
+				       .rank = k->v[i].rank,
+				       .local_rank = -1,
+				       .host = "",
+				       .complete = true};
+
+		emit_begin(o, &l);
+		f(state, o, &l);
+	}
+	if (last)
+		emit_begin(o, last);
+	else
+		o->raw_of = NULL;
+	lines_forget(k);
+}
+
+void lines_forget(struct lines_kept *k)
+{
+	for (size_t i = 0; i < k->n; i++)
+		free(k->v[i].text);
+	free(k->v);
+	*k = (struct lines_kept){0};
+}

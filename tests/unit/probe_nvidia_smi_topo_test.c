@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/unit/probe_check.h"
+
+extern const struct probe probe_nvidia_smi_topo;
+
+static void test_fixture(void **state)
+{
+	struct findings f = findings_fixture(&probe_nvidia_smi_topo, "smi-topo.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_fact(&f, "topo.GPU0-GPU1", "NV18");
+	check_fact(&f, "topo.GPU0.nic", "NIC0 PIX");
+	check_fact(&f, "topo.gpu_worst", "NV18");
+	check_missing(&f, "nvlink_link_gb_per_s", -1, "gpu=0,link=1", "inactive");
+	findings_free(&f);
+}
+
+/* Blanks in place of tabs, no NVLink, and devices of the old names. */
+static void test_paste(void **state)
+{
+	struct findings f = findings_text(&probe_nvidia_smi_topo,
+					  "        GPU0    GPU1    GPU2    mlx5_0  CPU Affinity\n"
+					  "GPU0     X      PIX     SYS     NODE    0-11\n"
+					  "GPU1    PIX      X      PHB     NODE    0-11\n"
+					  "GPU2    SYS     PHB      X      SYS     12-23\n"
+					  "mlx5_0  NODE    NODE    SYS      X\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_fact(&f, "topo.gpu_worst", "SYS");
+	check_fact(&f, "topo.GPU1-mlx5_0", "NODE");
+	check_fact(&f, "topo.GPU2.nic", "mlx5_0 SYS");
+	check_at(&f, "gpu_nvlinks", -1, "gpu=1,peer=2", 0);
+	assert_int_equal(found_count(&f, "gpu_nvlinks"), 3);
+	findings_free(&f);
+}
+
+static void test_broken(void **state)
+{
+	struct findings f = findings_text(&probe_nvidia_smi_topo,
+					  "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV18\t0-1\n"
+					  "GPU1\tNV18\n");
+
+	(void)state;
+	check_status(&f, PROBE_PARTIAL);
+	check_fact(&f, "topo.GPU0-GPU1", "NV18");
+	findings_free(&f);
+	f = findings_text(&probe_nvidia_smi_topo,
+			  "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tLAN\t0-1\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+	f = findings_text(&probe_nvidia_smi_topo, "GPU0\t X \tNV18\t0-1\n Link 0: 5 GB/s\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fixture),
+		cmocka_unit_test(test_paste),
+		cmocka_unit_test(test_broken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
