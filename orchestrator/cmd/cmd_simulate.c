@@ -117,6 +117,8 @@ static void print_text(const struct recipe *rec, const struct args *a, const str
 	       "node-hours, %.2f confirm stages\n",
 	       r->runs / n, r->runs_search / n, r->runs_all / n, r->node_s / n / 3600,
 	       (double)r->confirms / n);
+	printf("  attempts     %.1f a campaign, of which %.2f void or lost and run again\n",
+	       (double)r->attempts / n, (double)r->voids / n);
 	print_estimates("final estimates (95 %)", &r->final);
 	print_estimates("repeated 95 % intervals at the stop", &r->repeated);
 	print_estimates("estimates of accepted confirms", &r->at_stop);
@@ -177,6 +179,8 @@ static void print_json(const struct recipe *rec, const struct args *a, const str
 	json_set_number(j, "runs_mean", r->runs / n);
 	json_set_number(j, "runs_search_mean", r->runs_search / n);
 	json_set_number(j, "runs_with_warmup_mean", r->runs_all / n);
+	json_set_number(j, "attempts_mean", (double)r->attempts / n);
+	json_set_number(j, "attempts_void_mean", (double)r->voids / n);
 	json_set_number(j, "node_hours_mean", r->node_s / n / 3600);
 	json_set_number(j, "confirms_mean", (double)r->confirms / n);
 	put_estimates(j, "final", &r->final);

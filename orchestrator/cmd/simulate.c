@@ -226,6 +226,8 @@ static int count_campaign(struct run *r, struct campaign *c, struct err *e)
 	r->out->unfinished += c->row.state != CAMPAIGN_DONE;
 	r->out->false_wins += w.is_false;
 	r->out->true_wins += w.is_true;
+	r->out->attempts += (long)cost.attempts;
+	r->out->voids += (long)cost.attempts_void;
 	r->out->runs += (double)cost.trials_timed;
 	r->out->runs_search += (double)cost.trials_timed - fixed_runs(r, f);
 	r->out->runs_all += (double)cost.trials_all;

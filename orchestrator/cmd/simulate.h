@@ -46,6 +46,7 @@ struct simulated {
 	long false_wins, true_wins;
 	struct simulated_candidate *candidates;
 	size_t n;
+	long attempts, voids;                /* of blocks; voids: not counted, run again */
 	double runs, runs_all, node_s;       /* sums: timed trials, with warm-ups, node-seconds */
 	double runs_search;                  /* timed trials of screen and confirm stages alone */
 	int64_t commits, statements;         /* of the store */

@@ -495,6 +495,8 @@ static int take_results(struct campaign *c, const struct stage_row *s, const str
 
 	if (rc == 0)
 		rc = ingest_attempt(c->recipe, s, c->facts.hyps, c->facts.n_hyps, b, dir, &a, NULL);
+	else if (rc > 0)
+		ingest_steps(c->recipe, s, &a);
 	if (rc == -ERR_NOT_FOUND)
 		return 0;
 	*changed = true;

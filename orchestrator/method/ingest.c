@@ -375,6 +375,15 @@ static bool reads_more(const struct recipe *r)
 	return r->n_guards || r->second;
 }
 
+static void keep_curves(const struct reader *r, struct window *w)
+{
+	for (size_t i = 0; i < r->recipe->n_guards; i++)
+		if (guard_needs_curve(&r->recipe->guards[i], r->recipe))
+			window_keep_curve(w, r->recipe->guards[i].metric);
+	if (r->stage->kind == STAGE_CONVERGE)
+		window_keep_curve(w, r->recipe->converge.metric);
+}
+
 static void read_metrics(const struct reader *r, const struct json *rec, struct trial_result *t,
 			 struct quality_trial *q)
 {
@@ -385,11 +394,7 @@ static void read_metrics(const struct reader *r, const struct json *rec, struct 
 	struct buf detail = {0};
 	enum probe_status s;
 
-	for (size_t i = 0; i < r->recipe->n_guards; i++)
-		if (guard_needs_curve(&r->recipe->guards[i], r->recipe))
-			window_keep_curve(w, r->recipe->guards[i].metric);
-	if (r->stage->kind == STAGE_CONVERGE)
-		window_keep_curve(w, r->recipe->converge.metric);
+	keep_curves(r, w);
 	snprintf(name, sizeof name, "t%02d", t->slot);
 	dir = fs_join(r->dir, name);
 	out = fs_join(dir, "out");
@@ -642,4 +647,71 @@ int ingest_attempt(const struct recipe *r, const struct stage_row *s,
 	else
 		read_manifest(&reader, done);
 	return 0;
+}
+
+/* -- results without files --------------------------------------------------------------------- */
+
+/* One series after the other: the steps of the first are those of all. */
+static void take_steps(const struct trial_steps *from, struct window *w)
+{
+	struct probe_sink sink = window_sink(w);
+
+	for (size_t i = 0; i < from->n; i++)
+		for (size_t k = 0; k < from->v[i].n; k++) {
+			double v = from->v[i].v[k];
+			struct probe_value p = {.metric = from->v[i].metric,
+						.value = v,
+						.missing = isnan(v)   ? "nan"
+							   : isinf(v) ? "inf"
+								      : NULL,
+						.step = (int64_t)k + 1,
+						.t_us = -1,
+						.rank = -1};
+
+			sink.value(sink.ctx, &p);
+		}
+}
+
+/* What the node did is among the trial's metrics; how many CPUs it has is a fact. */
+static struct window *node_facts(const struct trial_steps *from)
+{
+	struct window *w = window_new(0, 0);
+	struct probe_sink sink = window_sink(w);
+	char text[16];
+	struct probe_fact f = {.key = "host.ncpu", .text = text, .rank = -1};
+
+	snprintf(text, sizeof text, "%d", from->ncpu);
+	sink.fact(sink.ctx, &f);
+	return w;
+}
+
+static void read_steps(const struct reader *r, const struct trial_steps *from,
+		       struct trial_result *t, struct quality_trial *q)
+{
+	const struct workload wl = method_workload(r->recipe, r->stage->kind);
+	struct window *w = window_new(wl.warmup_steps, wl.steps), *node = NULL;
+
+	keep_curves(r, w);
+	take_steps(from, w);
+	window_emit(w, t);
+	window_emit_curves(w, t);
+	judge_measurement(r, w, PROBE_OK, "", t);
+	count_nan(r, w, t);
+	if (from->ncpu > 0)
+		node = node_facts(from);
+	quality_read(w, node, t, q);
+	window_free(node);
+	window_free(w);
+}
+
+void ingest_steps(const struct recipe *recipe, const struct stage_row *s, struct attempt_files *a)
+{
+	const struct reader r = {.recipe = recipe, .stage = s};
+
+	if (!a->steps)
+		return;
+	a->quality = xcalloc(a->n + 1, sizeof *a->quality);
+	for (size_t i = 0; i < a->n; i++)
+		if (a->steps[i].n)
+			read_steps(&r, &a->steps[i], &a->trials[i], &a->quality[i]);
 }

@@ -201,6 +201,10 @@ int ingest_attempt(const struct recipe *r, const struct stage_row *s,
 		   const struct hypothesis_row *hyps, size_t n_hyps, const struct block_row *plan,
 		   const char *dir, struct attempt_files *out, struct err *e);
 
+/* The same of results that came without files and whose steps are still to be read: as lines of
+ * $FETTLE_METRICS are. */
+void ingest_steps(const struct recipe *r, const struct stage_row *s, struct attempt_files *a);
+
 /* -- quality.c: was the machine fit to compare on ------------------------------------------------
  */
 

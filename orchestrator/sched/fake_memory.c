@@ -9,6 +9,11 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 
+enum {
+	NODE_CPUS = 8,
+	NVML_HW_SLOWDOWN = 8, /* nvmlClocksEventReasonHwSlowdown */
+};
+
 static const char *const all_stats[] = {"mean", "median", "p95", "p99", "min", "max", "last", NULL};
 
 /* A metric over the window: constant, or falling in a line from `first` to `last`. */
@@ -76,6 +81,66 @@ static void put_metrics(const struct fake_trial *t, struct trial_result *out)
 	put(t, out, "trial_wall_s", (double)t->wall_us / 1e6, (double)t->wall_us / 1e6);
 }
 
+/* -- steps -----------------------------------------------------------------------------------
+ */
+
+static double *add_series(struct trial_steps *to, const char *metric, int64_t n)
+{
+	double *v = xcalloc((size_t)n + 1, sizeof *v);
+
+	to->v = xgrow(to->v, to->n, &to->cap, sizeof *to->v);
+	to->v[to->n++] = (struct step_series){.metric = metric, .v = v, .n = (size_t)n};
+	return v;
+}
+
+/* What is the same in every step. */
+static void add_constant(const struct fake_trial *t, const char *metric, double value,
+			 struct trial_steps *to)
+{
+	double *v = add_series(to, metric, t->steps);
+
+	for (int64_t i = 0; i < t->steps; i++)
+		v[i] = value;
+}
+
+static void put_steps(const struct fake_trial *t, struct trial_steps *to)
+{
+	const struct json *own = json_get(t->run->truth->spec, "metrics");
+	double x0 = own_metric(t, "throughput_samples_per_s", NAN),
+	       ms0 = own_metric(t, "step_time_ms", NAN);
+	double *x = add_series(to, "throughput_samples_per_s", t->steps),
+	       *ms = add_series(to, "step_time_ms", t->steps),
+	       *loss = add_series(to, "loss", t->steps);
+
+	for (int64_t i = 0; i < t->steps; i++) {
+		double f = exp(fake_step_noise(t->run->truth, &t->draw, i + 1, t->steps));
+
+		x[i] = isnan(x0) ? t->throughput * f : x0;
+		ms[i] = isnan(ms0) ? fake_trial_step_ms(t) / f : ms0;
+		loss[i] = fake_trial_loss(t, i + 1);
+	}
+	for (const struct json *j = json_first(own); j; j = json_next(j))
+		add_constant(t, json_key(j), own_metric(t, json_key(j), json_number(j, 0)), to);
+}
+
+/* A node of NODE_CPUS of which the trial uses half. */
+static void put_node(const struct fake_trial *t, struct trial_steps *to, struct trial_result *out)
+{
+	const struct fake_truth *truth = t->run->truth;
+	bool slowed = fake_is_throttled(truth, &t->draw);
+	double others = fake_has_neighbour(truth, &t->draw) ? 50 : 1;
+
+	if (truth->neighbour_p > 0) {
+		to->ncpu = NODE_CPUS;
+		trial_result_metric(out, "cpu_user_pct", "mean", "", 50 + others);
+		trial_result_metric(out, "cpu_system_pct", "mean", "", 0);
+		trial_result_metric(out, "tree_cpu_cores", "mean", "", NODE_CPUS / 2.0);
+	}
+	if (truth->throttle_p > 0)
+		trial_result_metric(out, "clock_event_reasons", "any", "",
+				    slowed ? NVML_HW_SLOWDOWN : 0);
+}
+
 static void see_env(void *ctx, const char *key, const char *value, bool plain)
 {
 	char name[300];
@@ -119,7 +184,21 @@ static void put_state(const struct fake_trial *t, struct trial_result *out)
 	out->exit_status = t->failed ? 1 : 0;
 }
 
-static void put_trial(const struct fake_trial *t, const char *dir, struct trial_result *out)
+static void put_values(const struct fake_trial *t, struct trial_steps *steps,
+		       struct trial_result *out)
+{
+	if (!steps) {
+		put_metrics(t, out);
+		return;
+	}
+	trial_result_metric(out, "trial_wall_s", "value", "", (double)t->wall_us / 1e6);
+	trial_result_metric(out, "trial_wall_s", "mean", "", (double)t->wall_us / 1e6);
+	put_steps(t, steps);
+	put_node(t, steps, out);
+}
+
+static void put_trial(const struct fake_trial *t, const char *dir, struct trial_steps *steps,
+		      struct trial_result *out)
 {
 	*out = (struct trial_result){.slot = t->draw.slot,
 				     .repeat = (int)json_i64(json_get(t->slot, "repeat"), 0),
@@ -136,7 +215,7 @@ static void put_trial(const struct fake_trial *t, const char *dir, struct trial_
 	put_state(t, out);
 	put_evidence(t, out);
 	if (out->kind == SLOT_TIMED && !t->failed)
-		put_metrics(t, out);
+		put_values(t, steps, out);
 }
 
 int fake_memory_results(const struct fake_run *r, const struct json *block,
@@ -158,12 +237,16 @@ int fake_memory_results(const struct fake_run *r, const struct json *block,
 		return 0;
 	}
 	out->trials = xcalloc(n + 1, sizeof *out->trials);
+	out->steps = r->truth->steps ? xcalloc(n + 1, sizeof *out->steps) : NULL;
 	for (size_t i = 0; i < n && !rc; i++, at += (int64_t)(r->truth->trial_s * 1e6)) {
 		struct fake_trial t;
 
 		rc = fake_trial_of(r, block, i, at, &t, e);
-		if (!rc)
-			put_trial(&t, r->dir, &out->trials[out->n++]);
+		if (rc)
+			break;
+		put_trial(&t, r->dir, out->steps ? &out->steps[out->n] : NULL,
+			  &out->trials[out->n]);
+		out->n++;
 	}
 	out->start_us = r->start_us;
 	out->end_us = at;

@@ -24,16 +24,20 @@ enum purpose {
 	DRAW_EXTRA,
 	DRAW_STEP,
 	DRAW_SLOW,
+	DRAW_OUTLIER,
+	DRAW_NEIGHBOUR,
+	DRAW_THROTTLE,
 };
 
 static const char *const members[] = {
-	"base",    "sd_run",         "tails",   "noisier",      "straggler_p", "straggler",
-	"ar1",     "sd_alloc",       "sd_node", "sd_arm_alloc", "drift",       "order",
-	"trend",   "effects",        "loss",    "loss_effects", "loss_sd",     "metrics",
-	"fixed",   "metric_effects", "trial_s", "queue_s",      "spread_s",    "nodes",
-	"at_once", "by_job",         "persist", "in_memory",    "undelivered", "out_lines",
-	"maps",    "fails",          "nan",     "faults",       "hand_over",   "acks",
-	"sd_step", "slow_p",         "slow",    NULL,
+	"base",        "sd_run",         "tails",      "noisier",      "straggler_p", "straggler",
+	"ar1",         "sd_alloc",       "sd_node",    "sd_arm_alloc", "drift",       "order",
+	"trend",       "effects",        "loss",       "loss_effects", "loss_sd",     "metrics",
+	"fixed",       "metric_effects", "trial_s",    "queue_s",      "spread_s",    "nodes",
+	"at_once",     "by_job",         "persist",    "in_memory",    "undelivered", "out_lines",
+	"maps",        "fails",          "nan",        "faults",       "hand_over",   "acks",
+	"sd_step",     "slow_p",         "slow",       "step_drift",   "outlier_p",   "outlier",
+	"neighbour_p", "neighbour",      "throttle_p", "throttle",     "steps",       NULL,
 };
 static const char *const fault_members[] = {
 	"lost",         "void", "node_fail", "timeout", "submit_lost", "accepted_but_timed_out",
@@ -116,6 +120,13 @@ static int read_numbers(const struct json *o, struct fake_truth *t, struct err *
 		{"sd_step", 0, 0, 10, &t->sd_step},
 		{"slow_p", 0, 0, 1, &t->slow_p},
 		{"slow", 0.3, 0, 100, &t->slow},
+		{"step_drift", 0, -0.9, 10, &t->step_drift},
+		{"outlier_p", 0, 0, 1, &t->outlier_p},
+		{"outlier", 4, 0, 1000, &t->outlier},
+		{"neighbour_p", 0, 0, 1, &t->neighbour_p},
+		{"neighbour", 0.2, 0, 0.99, &t->neighbour},
+		{"throttle_p", 0, 0, 1, &t->throttle_p},
+		{"throttle", 0.2, 0, 0.99, &t->throttle},
 		{"tails", 0, 0, 3, &tails},
 		{"loss", 2.0, -1e9, 1e9, &t->loss},
 		{"loss_sd", 0, 0, 1e9, &t->loss_sd},
@@ -135,6 +146,16 @@ static int read_numbers(const struct json *o, struct fake_truth *t, struct err *
 	t->nodes = (int)nodes;
 	t->at_once = (int)at_once;
 	return rc;
+}
+
+/* Is there anything that only steps show? */
+static bool shows_in_steps(const struct fake_truth *t)
+{
+	const struct json *own = json_get(t->spec, "metrics");
+
+	return json_bool(json_get(t->spec, "steps"), false) || t->sd_step > 0 || t->slow_p > 0 ||
+	       t->step_drift != 0 || t->outlier_p > 0 || t->neighbour_p > 0 || t->throttle_p > 0 ||
+	       json_get(own, "samples_per_step") || json_get(own, "tokens_per_step");
 }
 
 int fake_truth_read(const char *spec, struct fake_truth *out, struct err *e)
@@ -159,6 +180,7 @@ int fake_truth_read(const char *spec, struct fake_truth *out, struct err *e)
 	t.by_job = json_bool(json_get(t.spec, "by_job"), false);
 	t.in_memory = json_bool(json_get(t.spec, "in_memory"), false);
 	t.persist = !t.in_memory && json_bool(json_get(t.spec, "persist"), true);
+	t.steps = t.in_memory && shows_in_steps(&t);
 	*out = t;
 	return 0;
 }
@@ -296,17 +318,35 @@ static double straggling(const struct fake_truth *t, const struct fake_draw *d)
 	return t->straggler_p > 0 && rng_uniform(&r) < t->straggler_p ? log1p(-t->straggler) : 0;
 }
 
+bool fake_has_neighbour(const struct fake_truth *t, const struct fake_draw *d)
+{
+	struct rng r = trial_rng(t, d, DRAW_NEIGHBOUR);
+
+	return t->neighbour_p > 0 && rng_uniform(&r) < t->neighbour_p;
+}
+
+bool fake_is_throttled(const struct fake_truth *t, const struct fake_draw *d)
+{
+	struct rng r = trial_rng(t, d, DRAW_THROTTLE);
+
+	return t->throttle_p > 0 && rng_uniform(&r) < t->throttle_p;
+}
+
 double fake_step_noise(const struct fake_truth *t, const struct fake_draw *d, int64_t step,
 		       int64_t steps)
 {
-	struct rng r = trial_rng(t, d, DRAW_STEP), slow = trial_rng(t, d, DRAW_SLOW);
-	double x = 0;
+	struct rng r = trial_rng(t, d, DRAW_STEP), slow = trial_rng(t, d, DRAW_SLOW),
+		   stall = trial_rng(t, d, DRAW_OUTLIER);
+	double x = log1p(t->step_drift * (double)(step - 1) / (double)(steps > 1 ? steps - 1 : 1));
 
 	r.i += 2 * (uint64_t)step; /* a normal takes two draws */
 	if (t->sd_step > 0)
-		x = t->sd_step * rng_normal(&r);
+		x += t->sd_step * rng_normal(&r);
 	if (5 * step > 3 * steps && t->slow_p > 0 && rng_uniform(&slow) < t->slow_p)
 		x -= log1p(t->slow);
+	stall.i += (uint64_t)step;
+	if (t->outlier_p > 0 && rng_uniform(&stall) < t->outlier_p)
+		x -= log1p(t->outlier);
 	return x;
 }
 
@@ -348,6 +388,10 @@ double fake_throughput(const struct fake_truth *t, const struct json *arm,
 	y += log1p(t->drift) * d->slot + log1p(t->trend) * (double)d->job;
 	if (d->later)
 		y += log1p(t->order);
+	if (fake_has_neighbour(t, d))
+		y += log1p(-t->neighbour);
+	if (fake_is_throttled(t, d))
+		y += log1p(-t->throttle);
 	return t->base * sum_effects(json_get(t->spec, "effects"), arm, true) * exp(y);
 }
 

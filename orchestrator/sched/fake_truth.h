@@ -19,9 +19,14 @@
  *   tails [0]              3: Student's t with 3 degrees of freedom and the same sd; 0: normal
  *   noisier {}             "text": factor on sd_run for arms that match
  *   straggler_p [0], straggler [0.1]  probability of a slow trial, and what it loses
- *   sd_step [0]            noise of one step; in files only, as the next
+ *   sd_step [0]            noise of one step
  *   slow_p [0], slow [0.3] probability that the steps of a trial become slower by `slow` from 60 %
  *                          of the steps on
+ *   step_drift [0]         change of throughput from the first step of a trial to its last
+ *   outlier_p [0], outlier [4]  probability that a step takes longer, and by how many times itself
+ *   neighbour_p [0], neighbour [0.2]  probability that other processes hold half of the CPUs during
+ *                          a trial, and what it loses; in memory the node's samples show it
+ *   throttle_p [0], throttle [0.2]    the same of a device that slows itself down
  *   sd_alloc [0.03]        shared by all trials of one allocation
  *   ar1 [0]                correlation of that noise from one allocation to the next, in the order
  *                          of their submits
@@ -51,6 +56,10 @@
  * <blocks_root>/.fake.json in_memory [false]      blocks and results never touch a file: persist is
  * off hand_over              in memory: {"metric": ["mean", ...]}, the statistics that are handed
  *                          over; absent: all of all metrics
+ *   steps [false]          in memory: all steps of a trial are handed over, as files have them; so
+ *                          they are in any case where what is declared shows only in steps (sd_step
+ *                          to throttle_p above, a metric samples_per_step or tokens_per_step). Else
+ *                          one figure a metric, which is much quicker
  *   acks {}                in memory: "text": name of the knob that arms that match acknowledge
  */
 #ifndef FETTLE_SCHED_FAKE_TRUTH_H
@@ -72,10 +81,11 @@ struct fake_truth {
 	struct json *spec; /* owned; objects of the members above */
 	double base, sd_run, sd_alloc, sd_node, sd_arm_alloc, ar1, drift, order, trend, loss,
 		loss_sd;
-	double straggler_p, straggler, sd_step, slow_p, slow;
+	double straggler_p, straggler, sd_step, slow_p, slow, step_drift, outlier_p, outlier;
+	double neighbour_p, neighbour, throttle_p, throttle;
 	double trial_s, queue_s, spread_s;
 	int nodes, at_once;
-	bool t3, fixed, by_job, persist, in_memory;
+	bool t3, fixed, by_job, persist, in_memory, steps;
 	struct fake_faults faults;
 };
 
@@ -101,7 +111,11 @@ double fake_loss(const struct fake_truth *t, const struct json *arm, const struc
 /* The value of a metric for an arm without any noise: what a campaign ought to find. NaN: the truth
  * says nothing about it. */
 double fake_worth(const struct fake_truth *t, const struct json *arm, const char *metric);
-/* Log factor on the throughput of step `step` of `steps`: its own noise, and a fail-slow. */
+/* What slows a whole trial down from outside. */
+bool fake_has_neighbour(const struct fake_truth *t, const struct fake_draw *d);
+bool fake_is_throttled(const struct fake_truth *t, const struct fake_draw *d);
+/* Log factor on the throughput of step `step` of `steps`: its own noise, a stall, a drift, and a
+ * fail-slow. */
 double fake_step_noise(const struct fake_truth *t, const struct fake_draw *d, int64_t step,
 		       int64_t steps);
 bool fake_trial_fails(const struct fake_truth *t, const struct json *arm,

@@ -68,15 +68,25 @@ bool job_end_is_infrastructure(enum job_end s)
 	return false;
 }
 
+static void trial_steps_done(struct trial_steps *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		free(t->v[i].v);
+	free(t->v);
+}
+
 void attempt_files_done(struct attempt_files *a)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		trial_result_done(&a->trials[i]);
 		if (a->quality)
 			free(a->quality[i].step_ms);
+		if (a->steps)
+			trial_steps_done(&a->steps[i]);
 	}
 	free(a->trials);
 	free(a->quality);
+	free(a->steps);
 	free(a->reason);
 	strv_free(&a->nodes);
 	memset(a, 0, sizeof *a);

@@ -86,10 +86,23 @@ struct sched_config {
 	const char *spec; /* fake: JSON of planted effects and faults; NULL: defaults */
 };
 
+/* What a trial printed step by step, of a scheduler that keeps no files. */
+struct step_series {
+	const char *metric; /* static, or borrowed for as long as the block is kept */
+	double *v;          /* from the first step on, warm-up too; NAN: no number there */
+	size_t n;
+};
+struct trial_steps {
+	struct step_series *v;
+	size_t n, cap;
+	int ncpu; /* of the node, where it was sampled: its means are among the trial's metrics */
+};
+
 /* What an attempt left behind, as it is stored. */
 struct attempt_files {
 	struct trial_result *trials;
 	struct quality_trial *quality; /* of each trial; NULL: nothing is known of its steps */
+	struct trial_steps *steps;     /* of each trial, still to be read; NULL: nothing is */
 	size_t n;
 	struct strv nodes;
 	char hash[33];            /* of the manifest */

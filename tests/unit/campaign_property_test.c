@@ -6,6 +6,7 @@
  */
 #include "tests/unit/world.h"
 
+#define STEPS_RECIPE     "tests/fixtures/recipes/fake-steps.lua"
 #define ONE_KNOB         "tests/fixtures/recipes/one-knob.lua"
 #define ONE_KNOB_SWAPPED "tests/fixtures/recipes/one-knob-swapped.lua"
 
@@ -162,6 +163,33 @@ static void test_files_and_memory_say_the_same(void **state)
 	}
 }
 
+/* Also where the steps of a trial say something: its quality, its tail, its curve of the loss. */
+static void test_steps_in_memory_say_what_files_say(void **state)
+{
+	static const struct {
+		const char *recipe, *truth;
+	} rows[] = {
+		{STEPS_RECIPE, "\"effects\": {\"A=1\": 0.1}, \"sd_step\": 0.05, \"slow_p\": 0.2"},
+		{STEPS_RECIPE, "\"sd_step\": 0.02, \"step_drift\": -0.1, \"outlier_p\": 0.03"},
+		{STEPS_RECIPE,
+		 "\"effects\": {\"A=1\": 0.1}, \"steps\": true, \"nan\": {\"A=1\": 0.2}"},
+		{WORLD_RECIPE, "\"effects\": {\"--d 1\": 0.3}, \"metrics\": "
+			       "{\"samples_per_step\": 32}, \"metric_effects\": {\"--d 1\": "
+			       "{\"samples_per_step\": 64}}, \"loss_effects\": {\"--d 1\": 0.1}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		_cleanup_free_ char *files = xasprintf("{%s, \"by_job\": true, \"sd_run\": 0.01}",
+						       rows[i].truth),
+				    *memory = xasprintf("{%s, \"by_job\": true, \"sd_run\": 0.01, "
+							"\"in_memory\": true}",
+							rows[i].truth);
+
+		assert_alike(rows[i].recipe, files, memory);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
@@ -170,6 +198,7 @@ int main(void)
 		cmocka_unit_test(test_lost_attempts_change_nothing),
 		cmocka_unit_test(test_the_order_of_results_changes_nothing),
 		cmocka_unit_test(test_files_and_memory_say_the_same),
+		cmocka_unit_test(test_steps_in_memory_say_what_files_say),
 	};
 
 	return cmocka_run_group_tests(t, NULL, NULL);

@@ -10,13 +10,15 @@
 #include "orchestrator/cmd/simulate.h"
 
 #define RECIPE "tests/fixtures/recipes/ten.lua"
+#define STEPS  "tests/fixtures/recipes/fake-steps.lua"
 
 struct plan {
 	struct recipe *recipe;
 	struct script_sources sources;
 };
 
-static struct simulated simulate(long campaigns, uint64_t seed, const char *truth)
+static struct simulated simulate_recipe(const char *file, long campaigns, uint64_t seed,
+					const char *truth)
 {
 	static const char *const dirs[] = {"recipes", NULL};
 	struct script_path path = {.dirs = dirs};
@@ -24,10 +26,10 @@ static struct simulated simulate(long campaigns, uint64_t seed, const char *trut
 	struct simulated r;
 	struct err e = {0};
 
-	assert_ok(script_load(RECIPE, &path, &p.recipe, &p.sources, &e));
+	assert_ok(script_load(file, &path, &p.recipe, &p.sources, &e));
 	assert_ok(simulate_run(&(struct simulation){.recipe = p.recipe,
 						    .sources = &p.sources,
-						    .path = RECIPE,
+						    .path = file,
 						    .truth = truth,
 						    .seed = seed,
 						    .campaigns = campaigns},
@@ -40,6 +42,11 @@ static struct simulated simulate(long campaigns, uint64_t seed, const char *trut
 		r.runs / (double)r.campaigns);
 	assert_int_equal(r.campaigns, campaigns);
 	return r;
+}
+
+static struct simulated simulate(long campaigns, uint64_t seed, const char *truth)
+{
+	return simulate_recipe(RECIPE, campaigns, seed, truth);
 }
 
 /* With a chance of 0.05 each, more than 36 of 300 come with 5e-7. */
@@ -126,6 +133,57 @@ static void test_a_truth_that_cannot_be_is_refused(void **state)
 	script_sources_free(&p.sources);
 }
 
+/* The recipe of long windows with what its rules of trial quality do; a path, heap. */
+static char *steps_with(const char *dir, const char *quality)
+{
+	char *path = fs_join(dir, "steps.lua"), *end;
+	struct buf base = {0};
+	_cleanup_free_ char *text = NULL;
+	struct err e = {0};
+
+	assert_ok(fs_read(STEPS, 1 << 16, &base, &e));
+	end = strrchr(base.data, '}');
+	assert_non_null(end);
+	*end = '\0';
+	text = xasprintf("%s\tquality = { %s },\n}\n", base.data, quality);
+	assert_ok(fs_write_atomic(path, text, strlen(text), 0600, &e));
+	buf_free(&base);
+	return path;
+}
+
+/* What happens within a trial, or beside it, reaches the rules: void where the recipe says so, and
+ * found however often. With 30 campaigns of 20 trials and a chance of 0.2 none void has p < 1e-50.
+ */
+static void test_trial_quality_is_simulated_too(void **state)
+{
+	static const struct {
+		const char *truth, *quality;
+		bool voids;
+	} rows[] = {
+		{"{\"sd_step\": 0.03, \"slow_p\": 0.2}", "", true},
+		{"{\"sd_step\": 0.03, \"slow_p\": 0.2}", "fail_slow = 'note'", false},
+		{"{\"steps\": true}", "", false},
+		{"{\"neighbour_p\": 0.2}", "neighbour = 'void'", true},
+		{"{\"neighbour_p\": 0.2}", "", false},
+		{"{\"throttle_p\": 0.2}", "", true},
+		{"{\"throttle_p\": 0.2}", "throttle = 'note'", false},
+		{"{\"sd_step\": 0.01, \"step_drift\": -0.2}", "steady = 'void'", true},
+		{"{\"sd_step\": 0.01, \"outlier_p\": 0.03}", "outliers = 'void'", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		_cleanup_scratch_ char *dir = scratch_new();
+		_cleanup_free_ char *path = steps_with(dir, rows[i].quality);
+		struct simulated r = simulate_recipe(path, 30, 6, rows[i].truth);
+
+		if ((r.voids > 0) != rows[i].voids)
+			fail_msg("%s, quality %s: %ld of %ld attempts void", rows[i].truth,
+				 rows[i].quality, r.voids, r.attempts);
+		simulated_done(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
@@ -134,6 +192,7 @@ int main(void)
 		cmocka_unit_test(test_harm_and_settings_that_never_arrive_are_not_wins),
 		cmocka_unit_test(test_a_seed_gives_the_same_again),
 		cmocka_unit_test(test_a_truth_that_cannot_be_is_refused),
+		cmocka_unit_test(test_trial_quality_is_simulated_too),
 	};
 
 	return cmocka_run_group_tests(t, NULL, NULL);
