@@ -105,6 +105,7 @@ extern const char *const query_sql_campaign[],
 									*const query_sql_report[],
 										*const query_sql_ablation
 											[];
+extern const char *const query_sql_jobs[];
 
 /* -- shared by query files ------------------------------------------------------------------- */
 

@@ -278,6 +278,8 @@ struct budget {
 	double wall_s;     /* 0: no bound */
 	double node_hours; /* 0: no bound */
 	int64_t trials;    /* 0: no bound */
+	double stuck_s; /* a job that waits so long to be released, or for nodes that are down, is
+			   given up */
 };
 
 struct quality_settings {

@@ -175,7 +175,8 @@ struct block_row {
 	int64_t allocation;
 	char *token, *job_id; /* job_id NULL: never known to have been accepted */
 	int voids; /* attempts of this block that ended void or lost since the last resume of a
-		      stopped campaign; those that a user cancelled do not count */
+		      stopped campaign; those that a user cancelled or that were preempted do not
+		      count */
 };
 void block_rows_free(struct block_row *v, size_t n);
 int query_block_add(struct db *db, int64_t stage, int index, const struct slot *slots, size_t n,
@@ -205,6 +206,31 @@ int query_allocation_end(struct db *db, int64_t allocation, const char *end, con
  * one: ERR_STATE. */
 int query_attempt_fail(struct db *db, int64_t attempt_id, enum attempt_state s, const char *reason,
 		       int64_t now_us, struct err *e);
+
+/* How the allocations of a campaign ended (words of job_end_name), the newest first, `most` at
+ * most; those before the last resume of a stopped campaign and those that a user cancelled are left
+ * out.
+ */
+struct end_row {
+	int64_t allocation;
+	char *outcome, *reason;
+	bool valid; /* it holds a valid attempt */
+};
+int query_ends(struct db *db, int64_t campaign, size_t most, struct end_row **out, size_t *n,
+	       struct err *e);
+void end_rows_free(struct end_row *v, size_t n);
+/* The same by node: how many of its allocations since that resume ended so. */
+struct node_end_row {
+	char *node, *outcome;
+	int n;
+};
+int query_node_ends(struct db *db, int64_t campaign, struct node_end_row **out, size_t *n,
+		    struct err *e);
+void node_end_rows_free(struct node_end_row *v, size_t n);
+/* An attempt of a new block that was not planned: what another attempt of this allocation left. It
+ * is submitted, and its results are stored as those of any other. */
+int query_attempt_keep(struct db *db, int64_t block, int64_t allocation, int64_t *attempt_id,
+		       struct err *e);
 
 /* Everything of a finished attempt in one transaction; the attempt becomes valid. Each planned slot
  * must have its trial, of the planned arm, repeat and kind: else ERR_STATE and nothing is stored.
@@ -375,6 +401,10 @@ int query_event_add(struct db *db, int64_t campaign, int64_t at_us, const char *
 		    const char *text, struct err *e);
 int query_events(struct db *db, int64_t campaign, struct event_row **out, size_t *n, struct err *e);
 void event_rows_free(struct event_row *v, size_t n);
+/* The newest event of a kind whose text starts so. */
+int query_event_last(struct db *db, int64_t campaign, const char *kind, const char *start,
+		     struct event_row *out, bool *found, struct err *e);
+void event_row_done(struct event_row *v);
 
 /* Trials that are not ok, and attempts that were given up (arm "", slot -1, log_path the agent's
  * own output), for the report, with stage, arm label and log path; after them the trials that are

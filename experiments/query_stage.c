@@ -25,7 +25,9 @@ enum {
 	"SELECT b.id, b.idx, a.id AS attempt_id, a.number, a.state, a.reason, a.dir, "      \
 	"a.allocation, l.token, l.job_id, (SELECT count(*) FROM attempt w "                 \
 	"WHERE w.block = b.id AND w.state IN ('void', 'lost') AND "                         \
-	"w.reason IS NOT 'cancelled' AND w.id > c.resume_attempt) AS voids "                \
+	"w.reason IS NOT 'cancelled' AND w.id > c.resume_attempt AND "                      \
+	"(SELECT x.outcome FROM allocation x WHERE x.id = w.allocation) IS NOT "            \
+	"'preempted') AS voids "                                                            \
 	"FROM block b JOIN stage s ON s.id = b.stage JOIN campaign c ON c.id = s.campaign " \
 	"LEFT JOIN attempt a ON a.block = b.id AND a.number = "                             \
 	"(SELECT max(m.number) FROM attempt m WHERE m.block = b.id) "                       \

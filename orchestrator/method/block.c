@@ -233,12 +233,27 @@ static void job_env(const struct campaign *c, struct strv *env)
 }
 
 /* -ERR_TEMP: in doubt, or not now. The next collect looks for the token before it tries again. */
-/* The recipe's nodes to leave out and those that the stage avoids; heap, NULL: none. */
-static char *excluded(const struct resources *r, const struct stage_row *s)
+static void add_to_list(struct buf *b, const char *what)
 {
-	if (r->exclude && s->avoid_nodes)
-		return xasprintf("%s,%s", r->exclude, s->avoid_nodes);
-	return xstrdup(r->exclude ? r->exclude : s->avoid_nodes);
+	if (what && *what)
+		buf_printf(b, "%s%s", b->len ? "," : "", what);
+}
+
+/* The recipe's nodes to leave out, those that the stage avoids, and the faulty ones; *out heap,
+ * NULL: none. */
+static int excluded(struct campaign *c, const struct stage_row *s, char **out, struct err *e)
+{
+	struct strv faulty = {0};
+	struct buf b = {0};
+	int rc = ends_faulty_nodes(c, &faulty, e);
+
+	add_to_list(&b, c->recipe->resources.exclude);
+	add_to_list(&b, s->avoid_nodes);
+	for (size_t i = 0; i < faulty.n; i++)
+		add_to_list(&b, faulty.v[i]);
+	strv_free(&faulty);
+	*out = b.len ? buf_take(&b) : NULL;
+	return rc;
 }
 
 static int submit(struct campaign *c, const struct stage_row *s, const struct block_row *b,
@@ -246,7 +261,7 @@ static int submit(struct campaign *c, const struct stage_row *s, const struct bl
 {
 	const struct resources *r = &c->recipe->resources;
 	_cleanup_free_ char *dir = attempt_dir(c, b), *output = fs_join(dir, "agent.out");
-	_cleanup_free_ char *exclude = excluded(r, s);
+	_cleanup_free_ char *exclude = NULL;
 	_cleanup_(strv_free) struct strv env = {0};
 	const char *dirs[1] = {dir};
 	char id[64];
@@ -269,12 +284,12 @@ static int submit(struct campaign *c, const struct stage_row *s, const struct bl
 		.reservation = r->reservation,
 		.constraint = r->constraint,
 		.nodelist = r->nodelist,
-		.exclude = exclude,
 	};
 	int rc;
 
-	if ((rc = campaign_owned(c, e)) < 0)
+	if ((rc = campaign_owned(c, e)) < 0 || (rc = excluded(c, s, &exclude, e)) < 0)
 		return rc;
+	job.exclude = exclude;
 	job_env(c, &env);
 	job.env = strv_end(&env);
 	rc = c->sched->submit(c->run, &job, id, e);
@@ -472,6 +487,8 @@ static int judge_attempt(struct campaign *c, const struct stage_row *s, const st
 	_cleanup_free_ char *reason = NULL;
 	int rc = quality_check(c, s, b, a, &reason, e);
 
+	if (rc == 0 && !reason && waits_was_suspended(c, b))
+		reason = xasprintf("job %s was suspended by somebody while it ran", b->job_id);
 	if (rc < 0)
 		return rc;
 	return reason ? fail_attempt(c, b, ATTEMPT_VOID, reason, e) : store_attempt(c, b, a, e);
@@ -483,11 +500,88 @@ static int refuse_attempt(struct campaign *c, const struct block_row *b,
 {
 	int rc = store_times(c, b, a, e);
 
+	c->ends_changed = true;
 	return rc < 0 ? rc : fail_attempt(c, b, ATTEMPT_VOID, a->reason, e);
 }
 
+/* A job cancelled while it ran can look like one whose prolog failed (Slurm keeps exit 0 when the
+ * node's last word overtakes the script's). The agent's claim says that it was launched. */
+static enum job_end told_end(const struct campaign *c, const struct block_row *b,
+			     const struct sched_status *st)
+{
+	_cleanup_free_ char *dir = attempt_dir(c, b);
+	_cleanup_free_ char *claim = fs_join(dir, "claim.json");
+
+	if (st->state == JOB_GONE)
+		return END_VANISHED;
+	return st->end == END_LAUNCH_FAILED && fs_exists(claim) ? END_CANCELLED : st->end;
+}
+
+/* `partial`: what the agent left, NULL: no manifest. */
+static char *end_text(const struct block_row *b, const struct sched_status *st, enum job_end end,
+		      const struct attempt_files *partial)
+{
+	_cleanup_free_ char *job = xasprintf("job %s is %s (%s%s%s)", b->job_id,
+					     job_state_name(st->state), job_end_name(end),
+					     *st->reason ? ", " : "", st->reason);
+
+	if (partial)
+		return xasprintf("%s: %s", job, partial->reason);
+	return xasprintf("%s and left no done.json; its own output: %s/agent.out", job, b->dir);
+}
+
+static int store_end(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		     const struct sched_status *st, const struct attempt_files *partial,
+		     struct err *e)
+{
+	enum job_end end = told_end(c, b, st);
+	const struct end_rule *rule = end_rule_of(end);
+	_cleanup_free_ char *dir = attempt_dir(c, b), *text = end_text(b, st, end, partial);
+	size_t passes = 0;
+	int rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(end), st->reason,
+				      st->nodes, partial ? partial->start_us : st->start_us,
+				      partial ? partial->end_us : st->end_us, e);
+
+	if (rc == 0 && end == END_PREEMPTED)
+		rc = keep_pairs(c, s, b, dir, &passes, e);
+	if (passes) {
+		char *more = xasprintf("%s; its %zu complete pass%s over the arms %s kept as block "
+				       "%zu",
+				       text, passes, passes == 1 ? "" : "es",
+				       passes == 1 ? "is" : "are", c->facts.total);
+
+		free(text);
+		text = more;
+	}
+	return rc < 0 ? rc
+		      : fail_attempt(c, b,
+				     partial || (rule && rule->voids) ? ATTEMPT_VOID : ATTEMPT_LOST,
+				     text, e);
+}
+
+/* The job is over and its attempt does not count: why, by the scheduler's word. */
+static int give_up(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		   const struct sched_status *st, const struct attempt_files *partial,
+		   struct err *e)
+{
+	int rc = db_begin(c->ws->db, "store a job's end", e);
+
+	if (rc < 0)
+		return rc;
+	if ((rc = store_end(c, s, b, st, partial, e)) == 0)
+		rc = db_commit(c->ws->db, e);
+	if (rc < 0) {
+		db_rollback(c->ws->db);
+		return rc;
+	}
+	c->ends_changed = true;
+	return ends_note_nodes(c, e);
+}
+
+/* `st`: what the scheduler says of the job, NULL: it was not asked. Why the agent did not come to
+ * its end is the scheduler's to say, so a partial attempt waits for that. */
 static int take_results(struct campaign *c, const struct stage_row *s, const struct block_row *b,
-			bool *changed, struct err *e)
+			const struct sched_status *st, bool *changed, struct err *e)
 {
 	_cleanup_free_ char *dir = attempt_dir(c, b);
 	struct attempt_files a = {0};
@@ -499,10 +593,16 @@ static int take_results(struct campaign *c, const struct stage_row *s, const str
 		ingest_steps(c->recipe, s, &a);
 	if (rc == -ERR_NOT_FOUND)
 		return 0;
+	if (a.partial && b->job_id && !st) {
+		attempt_files_done(&a);
+		return 0;
+	}
 	*changed = true;
 	rc = recost(c, b->allocation, -1, e);
 	if (rc == 0)
-		rc = a.complete ? judge_attempt(c, s, b, &a, e) : refuse_attempt(c, b, &a, e);
+		rc = a.complete        ? judge_attempt(c, s, b, &a, e)
+		     : a.partial && st ? give_up(c, s, b, st, &a, e)
+				       : refuse_attempt(c, b, &a, e);
 	if (rc == 0)
 		rc = recost(c, b->allocation, 1, e);
 	attempt_files_done(&a);
@@ -548,41 +648,56 @@ static bool find_twin(struct campaign *c, const struct block_row *b, struct sche
 	       (twin->state == JOB_PENDING || twin->state == JOB_RUNNING);
 }
 
-/* A job cancelled while it ran can look like one whose prolog failed (Slurm keeps exit 0 when the
- * node's last word overtakes the script's). The agent's claim says that it was launched. */
-static enum job_end told_end(const struct campaign *c, const struct block_row *b,
-			     const struct sched_status *st)
-{
-	_cleanup_free_ char *dir = attempt_dir(c, b);
-	_cleanup_free_ char *claim = fs_join(dir, "claim.json");
-
-	return st->end == END_LAUNCH_FAILED && fs_exists(claim) ? END_CANCELLED : st->end;
-}
-
-/* The job ended and left no manifest: say why, by the scheduler's word. */
+/* The job ended and left no manifest, or a partial one. */
 static int judge_ended(struct campaign *c, const struct stage_row *s, const struct block_row *b,
 		       const struct sched_status *st, bool *changed, struct err *e)
 {
-	_cleanup_free_ char *reason = NULL;
-	enum job_end end = told_end(c, b, st);
-	enum attempt_state state = job_end_is_infrastructure(end) ? ATTEMPT_VOID : ATTEMPT_LOST;
 	struct sched_status twin;
-	int rc = take_results(c, s, b, changed,
-			      e); /* written between the first look and the poll */
+	int rc = st->suspended ? waits_suspended(c, b, e) : 0;
 
+	if (rc == 0) /* written between the first look and the poll */
+		rc = take_results(c, s, b, st, changed, e);
 	if (rc < 0 || *changed || files_may_be_late(c, st) || find_twin(c, b, &twin))
 		return rc;
 	*changed = true;
-	reason = xasprintf(
-		"job %s is %s (%s%s%s) and left no done.json; its own output: %s/agent.out",
-		b->job_id, job_state_name(st->state), job_end_name(end), *st->reason ? ", " : "",
-		st->reason, b->dir);
 	if ((rc = recost(c, b->allocation, -1, e)) < 0 ||
-	    (rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(end), st->reason,
-				       st->nodes, st->start_us, st->end_us, e)) < 0 ||
-	    (rc = recost(c, b->allocation, 1, e)) < 0)
+	    (rc = give_up(c, s, b, st, NULL, e)) < 0 || (rc = recost(c, b->allocation, 1, e)) < 0)
 		return rc;
-	return fail_attempt(c, b, state, reason, e);
+	return 0;
+}
+
+/* A job that waits for what does not come is withdrawn. One that cannot be withdrawn now is at the
+ * next look. */
+static int judge_pending(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+			 const struct sched_status *st, bool *changed, struct err *e)
+{
+	struct sched_status end = *st;
+	bool hopeless = false;
+	int rc = waits_pending(c, b, st, &hopeless, e);
+
+	if (rc < 0 || !hopeless || c->sched->cancel(c->run, b->job_id, NULL) < 0)
+		return rc;
+	*changed = true;
+	end.state = JOB_ENDED;
+	end.end = END_NEVER_STARTED;
+	return give_up(c, s, b, &end, NULL, e);
+}
+
+static int judge_job(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		     const struct sched_status *st, bool *changed, struct err *e)
+{
+	switch (st->state) {
+	case JOB_PENDING:
+		return judge_pending(c, s, b, st, changed, e);
+	case JOB_RUNNING:
+		return st->suspended ? waits_suspended(c, b, e) : 0;
+	case JOB_ENDED:
+	case JOB_GONE:
+		return judge_ended(c, s, b, st, changed, e);
+	case JOB_UNKNOWN:
+		break;
+	}
+	return 0;
 }
 
 static int poll_jobs(struct campaign *c, const struct stage_row *s, bool *changed, struct err *e)
@@ -604,8 +719,7 @@ static int poll_jobs(struct campaign *c, const struct stage_row *s, bool *change
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		bool one = false;
 
-		if (st[i].state == JOB_ENDED || st[i].state == JOB_GONE)
-			rc = judge_ended(c, s, blocks[i], &st[i], &one, e);
+		rc = judge_job(c, s, blocks[i], &st[i], &one, e);
 		*changed = *changed || one;
 	}
 	return rc;
@@ -624,7 +738,7 @@ int block_collect(struct campaign *c, const struct stage_row *s, bool *changed, 
 		if (!b->attempt_id ||
 		    (b->state != ATTEMPT_PLANNED && b->state != ATTEMPT_SUBMITTED))
 			continue;
-		rc = take_results(c, s, b, &one, e);
+		rc = take_results(c, s, b, NULL, &one, e);
 		if (rc == 0 && !one && !b->job_id)
 			rc = adopt(c, s, b, &one, e);
 		*changed = *changed || one;
@@ -653,7 +767,7 @@ static int cancel_one(struct campaign *c, const struct stage_row *s, const struc
 {
 	bool done = false;
 	struct err why = {0};
-	int rc = take_results(c, s, b, &done, e);
+	int rc = take_results(c, s, b, NULL, &done, e);
 
 	if (rc < 0 || done)
 		return rc;

@@ -329,6 +329,7 @@ int campaign_open(struct workspace *w, int64_t id, const struct campaign_options
 	c->ws = w;
 	c->tell = o->tell;
 	c->tell_ctx = o->tell_ctx;
+	c->ends_changed = true;
 	if ((rc = query_campaign_get(w->db, id, &c->row, e)) < 0 ||
 	    (rc = load_recipe(c, o->recipe, e)) < 0 || (rc = load_env(c, e)) < 0 ||
 	    (rc = take_lease(c, o->take_over, e)) < 0 || (rc = load_cost(c, e)) < 0 ||
@@ -355,6 +356,7 @@ void campaign_close(struct campaign *c)
 	recipe_free(c->own_recipe);
 	script_sources_free(&c->sources);
 	kvs_free(&c->env);
+	kvs_free(&c->waits);
 	campaign_row_done(&c->row);
 	free(c);
 }
@@ -496,16 +498,34 @@ static int busy_stage(struct campaign *c, const struct stage_ops *ops, enum camp
 	return 0;
 }
 
+/* Jobs that keep ending alike will go on doing so: those in flight are withdrawn, too. */
+static int stop_for_ends(struct campaign *c, bool *stopped, struct err *e)
+{
+	_cleanup_free_ char *reason = NULL;
+	int rc = ends_stop_reason(c, &reason, e);
+
+	*stopped = reason != NULL;
+	if (rc == 0 && reason)
+		rc = block_cancel_all(c, e);
+	return rc < 0 || !reason ? rc : stop(c, reason, e);
+}
+
 static int run_stage(struct campaign *c, enum campaign_step *out, struct err *e)
 {
 	const struct stage_row *s = &c->facts.stages[c->facts.n_stages - 1];
 	const struct stage_ops *ops = stage_ops_of(s->kind);
+	bool stopped = false;
+	int rc;
 
 	if (!ops)
 		return err_set(e, ERR_STATE, "this program runs no %s stages",
 			       stage_kind_name(s->kind));
 	if (c->facts.dropped >= METHOD_MAX_DROPPED && c->facts.in_flight == 0)
 		return too_many_dropped(c, e);
+	if (c->ends_changed && (rc = stop_for_ends(c, &stopped, e)) < 0)
+		return rc;
+	if (stopped)
+		return 0;
 	if (c->facts.in_flight > 0)
 		return busy_stage(c, ops, out, e);
 	return idle_stage(c, ops, e);

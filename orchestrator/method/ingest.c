@@ -598,6 +598,7 @@ static void read_manifest(const struct reader *r, const struct json *done)
 	size_t n = json_len(slots);
 
 	a->complete = str_eq(json_text(json_get(done, "state"), ""), "complete");
+	a->partial = !a->complete;
 	if (!a->complete)
 		incomplete(a, "partial attempt: %s",
 			   json_text(json_get(done, "reason"), "no reason given"));
@@ -714,4 +715,64 @@ void ingest_steps(const struct recipe *recipe, const struct stage_row *s, struct
 	for (size_t i = 0; i < a->n; i++)
 		if (a->steps[i].n)
 			read_steps(&r, &a->steps[i], &a->trials[i], &a->quality[i]);
+}
+
+/* -- what an attempt left that did not come to its end ------------------------------------------
+ */
+
+/* The nodes are those that each record names; they are the allocation's. */
+static void prefix_nodes(const struct json *rec, struct strv *nodes)
+{
+	const struct json *v = json_get(rec, "nodes");
+
+	for (const struct json *j = json_first(v); nodes->n == 0 && j; j = json_next(j))
+		strv_add(nodes, json_text(j, ""));
+}
+
+static void read_prefix_slot(const struct reader *r, int slot, struct buf *hashes)
+{
+	struct attempt_files *a = r->out;
+	struct trial_result *t = &a->trials[a->n];
+	char name[24], hex[33] = "";
+	_cleanup_free_ char *path = NULL;
+	_cleanup_(json_freep) struct json *rec = NULL;
+	struct err e = {0};
+	const char *fault;
+
+	t->slot = slot;
+	snprintf(name, sizeof name, "t%02d.json", slot);
+	path = fs_join(r->dir, name);
+	if (fs_hash_file(path, hex, &e) < 0 || json_read_file(path, RECORD_MAX_BYTES, &rec, &e) < 0)
+		incomplete(a, "record of slot %d: %s", slot, e.text);
+	else if ((fault = record_fault(r, rec, "", hex, slot)))
+		incomplete(a, "%s: %s", name, fault);
+	else
+		read_record(r, rec, t, &a->quality[a->n]);
+	prefix_nodes(rec, &a->nodes);
+	buf_printf(hashes, "%d %s\n", slot, hex);
+	a->n++;
+}
+
+void ingest_prefix(const struct recipe *r, const struct stage_row *s,
+		   const struct hypothesis_row *hyps, size_t n_hyps, const struct block_row *plan,
+		   const char *dir, struct attempt_files *out)
+{
+	struct reader reader = {.recipe = r,
+				.stage = s,
+				.hyps = hyps,
+				.n_hyps = n_hyps,
+				.plan = plan,
+				.dir = dir,
+				.out = out};
+	struct buf hashes = {0};
+
+	memset(out, 0, sizeof *out);
+	out->complete = true;
+	out->trials = xcalloc(plan->n_slots + 1, sizeof *out->trials);
+	out->quality = xcalloc(plan->n_slots + 1, sizeof *out->quality);
+	for (size_t i = 0; i < plan->n_slots && out->complete; i++)
+		read_prefix_slot(&reader, (int)i, &hashes);
+	check_plan(&reader);
+	fs_hash(hashes.data ? hashes.data : "", hashes.len, out->hash);
+	buf_free(&hashes);
 }

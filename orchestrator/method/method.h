@@ -32,6 +32,9 @@ enum {
 	/* Dropped blocks of a stage before the campaign stops and asks for a look at the cluster.
 	 */
 	METHOD_MAX_DROPPED = 3,
+	/* Jobs that failed on a node, through the node, before it is left out. Two: one may be bad
+	 * luck, and a third would cost a block its last attempt. */
+	METHOD_NODE_FAULTS = 2,
 };
 
 /* Everything that is stored about the campaign and that the next action depends on. */
@@ -70,8 +73,10 @@ struct campaign {
 	struct facts facts;
 	int64_t trials; /* cost so far, added up: it equals query_cost()'s */
 	double node_s;
-	int64_t beat_us; /* last heartbeat, monotonic */
-	size_t wanted;   /* valid blocks that the open stage wanted when it was last asked */
+	int64_t beat_us;   /* last heartbeat, monotonic */
+	struct kvs waits;  /* what was last said about a job that waits, by its id */
+	bool ends_changed; /* a job ended since ends_stop_reason() looked */
+	size_t wanted;     /* valid blocks that the open stage wanted when it was last asked */
 	progress_f tell;
 	void *tell_ctx;
 };
@@ -191,6 +196,41 @@ int block_cancel_all(struct campaign *c, struct err *e);
 int block_write(struct campaign *c, const struct stage_row *s, const struct block_row *b,
 		struct err *e);
 
+/* -- ends.c: what follows from the end of a job; orchestrator/slurm/STATES.md ---------------- */
+
+struct end_rule {
+	enum job_end end;
+	bool voids;        /* its attempt without a manifest is void; else lost */
+	bool counts;       /* as one of the METHOD_MAX_ATTEMPTS of its block */
+	bool blames_nodes; /* a fault of its nodes: after METHOD_NODE_FAULTS they are left out */
+	int stop_after;    /* so many in a row stop the campaign */
+	const char *advice;
+};
+const struct end_rule *end_rule_of(enum job_end end); /* NULL: END_NONE */
+/* Why the campaign must stop because its jobs keep ending alike; heap, NULL: it need not. */
+int ends_stop_reason(struct campaign *c, char **out, struct err *e);
+/* Nodes to leave out, the worst first, never so many that no job finds room. */
+int ends_faulty_nodes(struct campaign *c, struct strv *out, struct err *e);
+/* Tell, once each, which those are. */
+int ends_note_nodes(struct campaign *c, struct err *e);
+
+/* -- waits.c: jobs that wait for what may not come ----------------------------------------------
+ */
+
+/* *give_up: it has waited for that long enough. */
+int waits_pending(struct campaign *c, const struct block_row *b, const struct sched_status *st,
+		  bool *give_up, struct err *e);
+int waits_suspended(struct campaign *c, const struct block_row *b, struct err *e); /* note it */
+bool waits_was_suspended(struct campaign *c, const struct block_row *b);
+
+/* -- keep.c -------------------------------------------------------------------------------------
+ */
+
+/* Store the complete passes of a preempted attempt as a block of their own; *passes: how many, 0:
+ * nothing to keep. In the caller's transaction. */
+int keep_pairs(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+	       const char *dir, size_t *passes, struct err *e);
+
 /* -- ingest.c: from the agent's files to trial results ------------------------------------------
  */
 
@@ -204,6 +244,12 @@ int ingest_attempt(const struct recipe *r, const struct stage_row *s,
 /* The same of results that came without files and whose steps are still to be read: as lines of
  * $FETTLE_METRICS are. */
 void ingest_steps(const struct recipe *r, const struct stage_row *s, struct attempt_files *a);
+
+/* The same of the first slots, those of `plan`, of an attempt that did not come to its end: from
+ * the records alone, with or without a manifest. out->hash is of the records. */
+void ingest_prefix(const struct recipe *r, const struct stage_row *s,
+		   const struct hypothesis_row *hyps, size_t n_hyps, const struct block_row *plan,
+		   const char *dir, struct attempt_files *out);
 
 /* -- quality.c: was the machine fit to compare on ------------------------------------------------
  */

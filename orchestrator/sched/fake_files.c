@@ -321,7 +321,10 @@ static int write_done(const struct fake_run *r, const struct json *block, struct
 	json_set(j, "block", json_copy(json_get(block, "block")));
 	json_set(j, "attempt", json_copy(json_get(block, "attempt")));
 	json_set_text(j, "state", whole ? "complete" : "partial");
-	json_set_text(j, "reason", whole ? "" : FAKE_VOID_REASON);
+	json_set_text(j, "reason",
+		      whole                       ? ""
+		      : r->fate == FATE_PREEMPTED ? FAKE_STOP_REASON
+						  : FAKE_VOID_REASON);
 	json_set(j, "slots", slots);
 	json_set(j, "nodes", nodes);
 	json_set_text(j, "agent_version", "fake");
@@ -339,10 +342,10 @@ int fake_files_write(const struct fake_run *r, int64_t *end_us, struct err *e)
 	struct json *slots = json_array();
 	int rc = read_block(r->dir, &block, e);
 	size_t n = rc ? 0 : json_len(json_get(block, "slots"));
-	bool has_done = r->fate == FATE_OK || r->fate == FATE_VOID;
+	bool has_done = r->fate == FATE_OK || r->fate == FATE_VOID || r->fate == FATE_PREEMPTED;
 
 	*end_us = r->start_us;
-	if (!has_done)
+	if (r->fate != FATE_OK && r->fate != FATE_VOID)
 		n /= 2; /* it broke off on the way */
 	if (!rc)
 		rc = write_claim(r, block, e);

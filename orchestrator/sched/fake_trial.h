@@ -14,6 +14,7 @@
 #include "orchestrator/sched/fake_truth.h"
 
 #define FAKE_VOID_REASON   "planted: the node's disk is full"
+#define FAKE_STOP_REASON   "planted: the agent was told to stop"
 #define FAKE_FAILED_REASON "exited with 1; its last line: \"RuntimeError: planted failure\""
 
 /* A run of a block. Borrowed. */

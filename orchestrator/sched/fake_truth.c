@@ -40,8 +40,9 @@ static const char *const members[] = {
 	"neighbour_p", "neighbour",      "throttle_p", "throttle",     "steps",       NULL,
 };
 static const char *const fault_members[] = {
-	"lost",         "void", "node_fail", "timeout", "submit_lost", "accepted_but_timed_out",
-	"failed_trial", NULL,
+	"lost",         "void",        "node_fail",
+	"timeout",      "submit_lost", "accepted_but_timed_out",
+	"failed_trial", "preempted",   NULL,
 };
 
 /* --- reading ---------------------------------------------------------------------------- */
@@ -89,9 +90,9 @@ static int number(const struct json *o, const char *key, double dflt, double min
 
 static int read_faults(const struct json *o, struct fake_faults *f, struct err *e)
 {
-	double *const to[] = {&f->lost,        &f->voided,      &f->node_fail,
-			      &f->timeout,     &f->submit_lost, &f->accepted_but_timed_out,
-			      &f->failed_trial};
+	double *const to[] = {&f->lost,         &f->voided,      &f->node_fail,
+			      &f->timeout,      &f->submit_lost, &f->accepted_but_timed_out,
+			      &f->failed_trial, &f->preempted};
 	int rc = check_members(o, "faults: ", fault_members, e);
 
 	for (size_t i = 0; i < ARRAY_LEN(to) && !rc; i++)
@@ -461,7 +462,10 @@ enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const cha
 		return FATE_VOID;
 	if (u < f->lost + f->voided + f->node_fail)
 		return FATE_NODE_FAIL;
-	return u < f->lost + f->voided + f->node_fail + f->timeout ? FATE_TIMEOUT : FATE_OK;
+	u -= f->lost + f->voided + f->node_fail;
+	if (u < f->timeout)
+		return FATE_TIMEOUT;
+	return u < f->timeout + f->preempted ? FATE_PREEMPTED : FATE_OK;
 }
 
 double fake_extra_s(const struct fake_truth *t, uint64_t seed, const char *token, int64_t job)

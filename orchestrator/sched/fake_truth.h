@@ -46,8 +46,8 @@
  *   out_lines {}           "text": line: printed by arms that match
  *   maps {}                "text": path: mapped library of arms that match
  *   fails {}, nan {}       "text": probability that a matching trial fails, or shows a NaN loss
- *   faults {lost, void, node_fail, timeout, submit_lost, accepted_but_timed_out, failed_trial}
- *                          probabilities [0]
+ *   faults {lost, void, node_fail, timeout, submit_lost, accepted_but_timed_out, failed_trial,
+ *          preempted}      probabilities [0]
  * How it is played:
  *   fixed [false]          noise by (block, slot, arm) in place of (token, slot): equal in every
  *                          attempt
@@ -74,7 +74,8 @@
 enum { FAKE_SAMPLES_A_STEP = 32 }; /* turns samples a second into step time */
 
 struct fake_faults {
-	double lost, voided, node_fail, timeout, submit_lost, accepted_but_timed_out, failed_trial;
+	double lost, voided, node_fail, timeout, submit_lost, accepted_but_timed_out, failed_trial,
+		preempted;
 };
 
 struct fake_truth {
@@ -129,6 +130,7 @@ enum fake_fate {
 	FATE_VOID,
 	FATE_NODE_FAIL,
 	FATE_TIMEOUT,
+	FATE_PREEMPTED, /* after half of its slots */
 };
 /* `job`: the number that the submit has or would get. */
 enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const char *token,

@@ -44,8 +44,39 @@ const char *job_end_name(enum job_end s)
 		return "requeued";
 	case END_LAUNCH_FAILED:
 		return "launch_failed";
+	case END_DEADLINE:
+		return "deadline";
+	case END_NEVER_STARTED:
+		return "never_started";
+	case END_VANISHED:
+		return "vanished";
 	}
 	return "none";
+}
+
+bool job_end_parse(const char *word, enum job_end *out)
+{
+	for (int i = 0; i < JOB_ENDS; i++)
+		if (str_eq(word, job_end_name((enum job_end)i))) {
+			*out = (enum job_end)i;
+			return true;
+		}
+	return false;
+}
+
+const char *pending_for_name(enum pending_for p)
+{
+	switch (p) {
+	case PENDING_TURN:
+		return "its turn";
+	case PENDING_HELD:
+		return "its release";
+	case PENDING_NODES:
+		return "nodes";
+	case PENDING_NEVER:
+		return "what never comes";
+	}
+	return "its turn";
 }
 
 /* Out of memory and the time limit may well be what an arm did: its trials' records tell. */
@@ -57,12 +88,15 @@ bool job_end_is_infrastructure(enum job_end s)
 	case END_PREEMPTED:
 	case END_REQUEUED:
 	case END_LAUNCH_FAILED:
+	case END_DEADLINE:
+	case END_NEVER_STARTED:
 		return true;
 	case END_NONE:
 	case END_OK:
 	case END_FAILED:
 	case END_TIMEOUT:
 	case END_OOM:
+	case END_VANISHED:
 		return false;
 	}
 	return false;

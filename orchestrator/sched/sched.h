@@ -36,11 +36,25 @@ enum job_end {
 	END_OOM,
 	END_REQUEUED,
 	END_LAUNCH_FAILED,
+	END_DEADLINE,      /* it could no longer be in time */
+	END_NEVER_STARTED, /* withdrawn by us: what it waited for does not come */
+	END_VANISHED,      /* the scheduler knows no such job any more */
 };
+enum { JOB_ENDS = END_VANISHED + 1 };
 const char *job_state_name(enum job_state s);
 const char *job_end_name(enum job_end s);
+bool job_end_parse(const char *word, enum job_end *out);
 bool job_end_is_infrastructure(
 	enum job_end s); /* not the workload's fault: the attempt is void and run again */
+
+/* What a pending job waits for. */
+enum pending_for {
+	PENDING_TURN,  /* its turn: resources, priority, a time */
+	PENDING_HELD,  /* somebody to release it */
+	PENDING_NODES, /* nodes or a partition that are down, drained or reserved */
+	PENDING_NEVER, /* what no waiting brings: a limit, an account, a dependency */
+};
+const char *pending_for_name(enum pending_for p);
 
 /* What to start. All borrowed. */
 struct sched_job {
@@ -62,6 +76,8 @@ struct sched_status {
 	char token[64];
 	enum job_state state;
 	enum job_end end;
+	enum pending_for pending; /* while it is pending */
+	bool suspended;           /* it is, or was since its start */
 	int exit_status;
 	int64_t start_us, end_us; /* 0 when unknown */
 	char nodes[256];  /* host names, comma separated; "" when unknown (may be cut: the agent's
@@ -108,6 +124,7 @@ struct attempt_files {
 	char hash[33];            /* of the manifest */
 	int64_t start_us, end_us; /* of the allocation, by the agent; 0: not known */
 	bool complete;            /* the manifest says so and every record is there and intact */
+	bool partial;             /* the manifest says that the agent did not come to its end */
 	char *reason;             /* why not; NULL */
 };
 void attempt_files_done(struct attempt_files *a);

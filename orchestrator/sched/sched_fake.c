@@ -206,6 +206,8 @@ static enum job_end end_of_fate(enum fake_fate f)
 		return END_NODE_FAIL;
 	case FATE_TIMEOUT:
 		return END_TIMEOUT;
+	case FATE_PREEMPTED:
+		return END_PREEMPTED;
 	}
 	return END_FAILED;
 }

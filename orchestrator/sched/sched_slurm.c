@@ -167,6 +167,7 @@ static struct slurm_raw raw_of(const struct json *job)
 		.restarts = (uint32_t)json_i64(json_get(job, "restarts"), 0),
 		.start_s = json_i64(json_get(job, "start_s"), 0),
 		.end_s = json_i64(json_get(job, "end_s"), 0),
+		.suspended = json_bool(json_get(job, "suspended"), false),
 	};
 }
 

@@ -94,8 +94,9 @@ static enum job_end decode_end(const struct slurm_raw *r)
 	case SLURM_COMPLETED:
 		return END_OK;
 	case SLURM_CANCELLED:
-	case SLURM_DEADLINE: /* taken out of the queue because it could no longer be in time */
 		return decode_cancelled(r);
+	case SLURM_DEADLINE: /* taken out of the queue because it could no longer be in time */
+		return END_DEADLINE;
 	case SLURM_FAILED:
 		return decode_failed(r);
 	case SLURM_TIMEOUT:
@@ -144,6 +145,63 @@ static void explain(const struct slurm_raw *r, struct sched_status *out)
 			 *why ? ")" : "");
 }
 
+/* Does the reason begin with this word? */
+static bool reason_is(const char *text, const char *word)
+{
+	size_t n = strlen(word);
+
+	return strncmp(text, word, n) == 0 && (!text[n] || strchr(" ,_(", text[n]));
+}
+
+static bool reason_in(const char *text, const char *const *words)
+{
+	for (; *words; words++)
+		if (reason_is(text, *words))
+			return true;
+	return false;
+}
+
+/* The limits of an association or QOS that one job of its size meets for ever. Those over all jobs
+ * of a user or group pass when other jobs end. */
+static bool limit_of_one_job(const char *text)
+{
+	return (strncmp(text, "QOS", 3) == 0 || strncmp(text, "Assoc", 5) == 0) &&
+	       (strstr(text, "PerJob") || strstr(text, "PerNode") || strstr(text, "QOSMin"));
+}
+
+enum pending_for slurm_state_pending_for(const char *reason_text)
+{
+	static const char *const held[] = {"JobHeldUser", "JobHeldAdmin", "JobHoldMaxRequeue",
+					   "launch failed requeued held", NULL};
+	static const char *const nodes[] = {"ReqNodeNotAvail",
+					    "Nodes required for job are DOWN",
+					    "Nodes_required_for_job_are_DOWN",
+					    "PartitionDown",
+					    "PartitionInactive",
+					    NULL};
+	static const char *const never[] = {"BadConstraints",
+					    "PartitionNodeLimit",
+					    "PartitionTimeLimit",
+					    "PartitionConfig",
+					    "InvalidAccount",
+					    "InvalidQOS",
+					    "AccountNotAllowed",
+					    "QOSNotAllowed",
+					    "DependencyNeverSatisfied",
+					    "MaxMemPerLimit",
+					    "DeadLine",
+					    "ReservationDeleted",
+					    "Reservation was deleted",
+					    NULL};
+	const char *text = reason_text ? reason_text : "";
+
+	if (reason_in(text, held))
+		return PENDING_HELD;
+	if (reason_in(text, nodes))
+		return PENDING_NODES;
+	return reason_in(text, never) || limit_of_one_job(text) ? PENDING_NEVER : PENDING_TURN;
+}
+
 static int exit_status(int wait_status)
 {
 	return WIFSIGNALED(wait_status) ? SIGNAL_STATUS + WTERMSIG(wait_status)
@@ -157,6 +215,9 @@ void slurm_state_decode(const struct slurm_raw *r, struct sched_status *out, boo
 	str_copy(out->token, sizeof(out->token), r->name ? r->name : "");
 	str_copy(out->nodes, sizeof(out->nodes), r->nodes ? r->nodes : "");
 	explain(r, out);
+	out->suspended = r->suspended || (r->state & STATE_BASE) == SLURM_SUSPENDED;
+	if (out->state == JOB_PENDING)
+		out->pending = slurm_state_pending_for(r->reason_text);
 	*still_queued = false;
 	if (was_requeued(r)) {
 		*still_queued = out->state != JOB_ENDED;

@@ -18,6 +18,7 @@ struct slurm_raw {
 	int exit;               /* wait status */
 	uint32_t restarts;
 	int64_t start_s, end_s;
+	bool suspended; /* it is, or was since its start */
 };
 
 /* Fill *out. A job that was put back into the queue counts as ended (END_REQUEUED): it would find
@@ -27,5 +28,9 @@ void slurm_state_decode(const struct slurm_raw *r, struct sched_status *out, boo
 
 /* The record that slurmctld keeps of a submit that it refused. It never was a job. */
 bool slurm_state_is_refusal(const struct slurm_raw *r);
+
+/* What a pending job waits for, by the words of squeue's REASON (numbers differ between releases).
+ */
+enum pending_for slurm_state_pending_for(const char *reason_text);
 
 #endif

@@ -527,40 +527,8 @@ static const struct field workload_fields[] = {
 };
 const struct schema schema_workload = {"workload", workload_fields};
 
-/* --- budget, blocks ------------------------------------------------------------------
+/* --- blocks -----------------------------------------------------------------------------------
  */
-
-static const struct field budget_fields[] = {
-	{.name = "minutes",
-	 .type = FIELD_NUMBER,
-	 .min = 0,
-	 .max = 1e7,
-	 .above = true,
-	 .scale = 60,
-	 .offset = IN(budget, wall_s),
-	 .unit = "min",
-	 .dflt = "no bound",
-	 .doc = "running time of the campaign"},
-	{.name = "node_hours",
-	 .type = FIELD_NUMBER,
-	 .min = 0,
-	 .max = 1e9,
-	 .above = true,
-	 .offset = IN(budget, node_hours),
-	 .unit = "node hours",
-	 .dflt = "no bound",
-	 .doc = "what allocations may cost"},
-	{.name = "trials",
-	 .type = FIELD_INT64,
-	 .min = 1,
-	 .max = 1e9,
-	 .offset = IN(budget, trials),
-	 .unit = "trials",
-	 .dflt = "no bound",
-	 .doc = "runs of the workload"},
-	END,
-};
-static const struct schema schema_budget = {"budget", budget_fields};
 
 static const struct field blocks_fields[] = {
 	{.name = "aa",
@@ -812,6 +780,7 @@ struct recipe *schema_defaults(void)
 	r->min_effect = NAN;
 	r->repeats = 1;
 	r->warmup_trials = 1;
+	r->budget.stuck_s = DEFAULT_STUCK_S;
 	r->quality = schema_quality_defaults();
 	r->converge = (struct converge){.seeds = 3, .margin = 0.01};
 	r->soak_trials = BLOCKS_UNSAID;

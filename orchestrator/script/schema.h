@@ -16,13 +16,16 @@ extern const struct schema schema_site;                   /* into struct site (s
 extern const struct schema schema_rule, schema_finding, schema_expectation; /* in rules.c */
 extern const struct schema schema_caps;                                     /* of a site */
 extern const struct schema schema_resources; /* into struct resources */
-extern const struct schema schema_quality; /* into struct quality_settings */
+extern const struct schema schema_budget;    /* into struct budget */
+extern const struct schema schema_quality;   /* into struct quality_settings */
 struct quality_settings schema_quality_defaults(void);
 /* Every schema, in the order of the reference; NULL at the end. */
 extern const struct schema *const schema_all[];
 
 /* A number of blocks or trials that the recipe does not say; check_plan() settles it. */
 enum { BLOCKS_UNSAID = -2 };
+/* budget.stuck_min: long enough for an admin to release a job or bring a node back. */
+enum { DEFAULT_STUCK_S = 3600 };
 
 /* A recipe with the defaults that do not depend on other fields. */
 struct recipe *schema_defaults(void);

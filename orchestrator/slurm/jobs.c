@@ -83,6 +83,7 @@ static struct json *describe_job(const slurm_job_info_t *j)
 	json_set_i64(o, "submit_s", j->submit_time);
 	json_set_i64(o, "start_s", j->start_time);
 	json_set_i64(o, "end_s", j->end_time);
+	json_set_bool(o, "suspended", j->suspend_time > 0);
 	json_set_text(o, "nodes", nodes);
 	json_set_text(o, "partition", j->partition);
 	return o;

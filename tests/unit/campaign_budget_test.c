@@ -186,11 +186,11 @@ static void test_blocks_that_were_dropped_are_tried_again_after_a_resume(void **
 
 	(void)state;
 	world_open(&w, 1);
-	run(&w, TRUTH ", \"faults\": {\"node_fail\": 1}}");
+	run(&w, TRUTH ", \"faults\": {\"node_fail\": 0.5, \"timeout\": 0.25, \"lost\": 0.25}}");
 	assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
 	reason = reason_of(&w);
 	assert_contains(reason, "3 blocks were lost 3 times each");
-	run(&w, TRUTH ", \"faults\": {\"node_fail\": 1}}");
+	run(&w, TRUTH ", \"faults\": {\"node_fail\": 0.5, \"timeout\": 0.25, \"lost\": 0.25}}");
 	assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
 	assert_int_equal(store_count(w.ws->db, "SELECT count(*) FROM attempt"), 18);
 	run(&w, TRUTH "}");

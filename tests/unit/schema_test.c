@@ -12,7 +12,7 @@
 static const char *const *const sql_tables[] = {
 	query_sql_campaign, query_sql_lease,   query_sql_config,   query_sql_hypothesis,
 	query_sql_stage,    query_sql_attempt, query_sql_ingest,   query_sql_values,
-	query_sql_verdict,  query_sql_report,  query_sql_ablation,
+	query_sql_verdict,  query_sql_report,  query_sql_ablation, query_sql_jobs,
 };
 
 typedef void (*row_f)(sqlite3_stmt *s, void *ctx);

@@ -80,7 +80,7 @@ static const struct row {
 	{"preempted, in its grace time", 0x8008, 0, NULL, 0, 0, "", 0, 0, JOB_RUNNING, END_NONE, 0,
 	 "PREEMPTED+COMPLETING", false},
 	{"deadline passed in the queue", 0xa, 180, "DeadLine", 0, 0, "", 0, 0, JOB_ENDED,
-	 END_CANCELLED, 0, "DEADLINE (DeadLine)", false},
+	 END_DEADLINE, 0, "DEADLINE (DeadLine)", false},
 	{"out of memory, cgroup", 0xb, 181, "OutOfMemory", 0xfd, 0, "", 0, 0, JOB_ENDED, END_OOM,
 	 253, "OUT_OF_MEMORY (OutOfMemory)", false},
 	{"out of memory, state FAILED", 0x5, 0, NULL, 0xfd, 0, "", 0, 0, JOB_ENDED, END_OOM, 253,

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How the campaign's jobs ended, which nodes were there, and what was said about jobs that wait. */
+#include "experiments/query.h"
+
+#include <stdlib.h>
+
+#include "experiments/db_priv.h"
+#include "orchestrator/base/mem.h"
+
+enum { ENDS, NODE_ENDS, KEEP, EVENT_LAST };
+const char *const query_sql_jobs[] = {
+	/* One row an allocation, though it may hold several attempts. */
+	[ENDS] =
+		"SELECT l.id, l.outcome, l.reason, EXISTS (SELECT 1 FROM attempt v "
+		"WHERE v.allocation = l.id AND v.state = 'valid') AS valid FROM allocation l JOIN campaign c "
+		"ON c.id = l.campaign WHERE l.campaign = :campaign AND l.outcome IS NOT NULL "
+		"AND EXISTS (SELECT 1 FROM attempt a WHERE a.allocation = l.id AND a.reason IS NOT "
+		"'cancelled' AND a.id > c.resume_attempt) ORDER BY l.id DESC LIMIT :most",
+	[NODE_ENDS] = "SELECT n.node, l.outcome, count(*) AS n FROM allocation l JOIN campaign c "
+		      "ON c.id = l.campaign JOIN allocation_node n ON n.allocation = l.id "
+		      "WHERE l.campaign = :campaign AND l.outcome IS NOT NULL AND EXISTS (SELECT 1 "
+		      "FROM attempt a WHERE a.allocation = l.id AND a.id > c.resume_attempt) "
+		      "GROUP BY n.node, l.outcome ORDER BY n.node, l.outcome",
+	[KEEP] = "INSERT INTO attempt(block, number, allocation, state, dir) "
+		 "VALUES (:block, 1, :allocation, 'submitted', 'blocks/' || :block || '.1')",
+	[EVENT_LAST] = "SELECT id, at_us, kind, text FROM event WHERE campaign = :campaign AND "
+		       "kind = :kind AND substr(text, 1, length(:start)) = :start "
+		       "ORDER BY id DESC LIMIT 1",
+	NULL,
+};
+#define SQL(which) query_sql_jobs[which]
+
+int query_ends(struct db *db, int64_t campaign, size_t most, struct end_row **out, size_t *n,
+	       struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(ENDS), "list how jobs ended", e);
+	struct end_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":campaign", campaign);
+	bind_i64(&s, ":most", (int64_t)most);
+	while (stmt_row(&s)) {
+		v = xgrow(v, used, &cap, sizeof *v);
+		v[used++] = (struct end_row){.allocation = col_i64(&s, "id"),
+					     .outcome = col_text(&s, "outcome"),
+					     .reason = col_text(&s, "reason"),
+					     .valid = col_bool(&s, "valid")};
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		end_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void end_rows_free(struct end_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].outcome);
+		free(v[i].reason);
+	}
+	free(v);
+}
+
+int query_node_ends(struct db *db, int64_t campaign, struct node_end_row **out, size_t *n,
+		    struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(NODE_ENDS), "list what happened on nodes", e);
+	struct node_end_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":campaign", campaign);
+	while (stmt_row(&s)) {
+		v = xgrow(v, used, &cap, sizeof *v);
+		v[used++] = (struct node_end_row){.node = col_text(&s, "node"),
+						  .outcome = col_text(&s, "outcome"),
+						  .n = col_int(&s, "n")};
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		node_end_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void node_end_rows_free(struct node_end_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].node);
+		free(v[i].outcome);
+	}
+	free(v);
+}
+
+int query_attempt_keep(struct db *db, int64_t block, int64_t allocation, int64_t *attempt_id,
+		       struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(KEEP), "keep complete pairs", e);
+	int rc;
+
+	bind_i64(&s, ":block", block);
+	bind_i64(&s, ":allocation", allocation);
+	rc = stmt_run(&s);
+	*attempt_id = db_last_id(db);
+	return rc;
+}
+
+int query_event_last(struct db *db, int64_t campaign, const char *kind, const char *start,
+		     struct event_row *out, bool *found, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(EVENT_LAST), "look for an event", e);
+
+	bind_i64(&s, ":campaign", campaign);
+	bind_text(&s, ":kind", kind);
+	bind_text(&s, ":start", start);
+	*out = (struct event_row){0};
+	*found = stmt_row(&s);
+	if (*found)
+		*out = (struct event_row){.id = col_i64(&s, "id"),
+					  .at_us = col_i64(&s, "at_us"),
+					  .kind = col_text(&s, "kind"),
+					  .text = col_text(&s, "text")};
+	return stmt_close(&s);
+}
+
+void event_row_done(struct event_row *v)
+{
+	free(v->kind);
+	free(v->text);
+	*v = (struct event_row){0};
+}
