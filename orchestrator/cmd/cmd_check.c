@@ -19,7 +19,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 's':
 		a->scheduler = arg;
 		if (!sched_find(arg))
-			argp_error(state, "no scheduler is called %s: local, slurm, fake", arg);
+			argp_error(state, "no scheduler is called %s: " SCHED_NAMES, arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->recipe)

@@ -13,6 +13,7 @@
 #include "orchestrator/base/paths.h"
 #include "orchestrator/base/proc.h"
 #include "orchestrator/cmd/drive.h"
+#include "orchestrator/cmd/forecast.h"
 #include "orchestrator/report/text.h"
 
 extern const struct cmd cmd_doctor;
@@ -213,23 +214,6 @@ static void agent(struct doctor *d)
 
 /* -- schedulers ------------------------------------------------------------------------------- */
 
-/* libslurm looks for its configuration for a minute, so that it is only asked where there is one.
- */
-static char *slurm_conf(void)
-{
-	static const char *const places[] = {"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf",
-					     "/run/slurm/conf/slurm.conf",
-					     "/usr/local/etc/slurm.conf"};
-	const char *env = getenv("SLURM_CONF");
-
-	if (env && *env)
-		return xstrdup(env);
-	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		if (fs_exists(places[i]))
-			return xstrdup(places[i]);
-	return NULL;
-}
-
 static void capacity(struct doctor *d, const struct sched *sched, const char *agent_path,
 		     const char *helper)
 {
@@ -253,7 +237,7 @@ static void capacity(struct doctor *d, const struct sched *sched, const char *ag
 static void schedulers(struct doctor *d)
 {
 	_cleanup_free_ char *agent_path = paths_agent(), *helper = paths_slurm_helper();
-	_cleanup_free_ char *conf = slurm_conf();
+	_cleanup_free_ char *conf = forecast_slurm_conf();
 
 	for (const struct sched *const *s = sched_table; *s; s++) {
 		if (str_eq((*s)->name, "fake"))

@@ -7,16 +7,17 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/drive.h"
+#include "orchestrator/cmd/forecast.h"
 #include "orchestrator/cmd/outline.h"
 
 extern const struct cmd cmd_plan;
 
-enum { OPT_ANYWAY = 512 };
+enum { OPT_ANYWAY = 512, OPT_OFFLINE, US_PER_S = 1000000 };
 
 struct args {
-	const char *recipe;
+	const char *recipe, *scheduler;
 	struct outline_given given;
-	bool json, dump, anyway;
+	bool json, dump, anyway, offline;
 };
 
 static double percent(const char *arg, const char *name, struct argp_state *state)
@@ -54,6 +55,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_ANYWAY:
 		a->anyway = true;
+		return 0;
+	case OPT_OFFLINE:
+		a->offline = true;
+		return 0;
+	case 's':
+		a->scheduler = arg;
+		if (!sched_find(arg))
+			argp_error(state, "no scheduler is called %s: " SCHED_NAMES, arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->recipe)
@@ -133,7 +142,64 @@ static void print_text(const struct recipe *r, const struct outline *o)
 		       100 * o->gain);
 }
 
-static void print_json(const struct recipe *r, const struct outline *o)
+/* -- the cluster's word ----------------------------------------------------------------------- */
+
+/* What a dry run of the first job gave. */
+struct cluster {
+	bool asked, answered, refused;
+	struct sched_forecast forecast;
+	struct err e; /* why there is no answer, or what is refused */
+};
+
+static void ask_cluster(const struct args *a, const struct recipe *r, struct cluster *c)
+{
+	const char *scheduler = a->scheduler ? a->scheduler : r->scheduler;
+
+	c->asked = !a->offline && !a->dump && forecast_wanted(scheduler);
+	c->answered = c->asked && forecast_ask(scheduler, r, &c->forecast, &c->refused, &c->e) == 0;
+}
+
+static void print_cluster(const struct cluster *c)
+{
+	int64_t in_s = (c->forecast.start_us - clock_utc_us(&clock_system)) / US_PER_S;
+	char when[64] = "at a time that it does not know yet";
+
+	if (!c->asked || c->refused)
+		return;
+	if (!c->answered) {
+		printf("the cluster could not be asked: %s\n", c->e.text);
+		return;
+	}
+	if (c->forecast.start_us > 0)
+		clock_iso(c->forecast.start_us, when, sizeof when);
+	printf("the cluster would take the first job, and start it %s%s", when,
+	       in_s <= 0 ? " (now)" : "");
+	if (in_s > 0)
+		printf(" (in %lld min)", (long long)(in_s + 59) / 60);
+	if (*c->forecast.nodes)
+		printf(" on %s", c->forecast.nodes);
+	if (*c->forecast.partition)
+		printf(" of partition %s", c->forecast.partition);
+	printf("\n");
+}
+
+static void cluster_json(const struct cluster *c, struct json *j)
+{
+	struct json *o = json_object();
+
+	json_set_bool(o, "answered", c->answered);
+	json_set_bool(o, "refused", c->refused);
+	if (c->answered) {
+		json_set_i64(o, "start_us", c->forecast.start_us);
+		json_set_text(o, "nodes", c->forecast.nodes);
+		json_set_text(o, "partition", c->forecast.partition);
+	} else {
+		json_set_text(o, "why", c->e.text);
+	}
+	json_set(j, "cluster", o);
+}
+
+static void print_json(const struct recipe *r, const struct outline *o, const struct cluster *c)
 {
 	static const char *const sources[] = {"assumed", "given", "measured"};
 	_cleanup_(json_freep) struct json *j = json_object();
@@ -163,6 +229,8 @@ static void print_json(const struct recipe *r, const struct outline *o)
 	json_set_number(j, "gain_sought", o->gain);
 	json_set_number(j, "smallest_detectable_gain", o->mde);
 	json_set_bool(j, "answerable", o->mde <= o->gain);
+	if (c->asked)
+		cluster_json(c, j);
 	text = json_print(j, true);
 	printf("%s\n", text);
 }
@@ -186,6 +254,9 @@ static int run(int argc, char **argv)
 		 "gain that must be found (default: the recipe's min_effect)", 0},
 		{"trial", 't', "SECONDS", 0, "time of a run, for node-hours", 0},
 		{"json", 'j', NULL, 0, "JSON instead of text", 0},
+		{"scheduler", 's', "NAME", 0,
+		 "slurm or slurm_cli: ask this cluster too (default: the recipe's)", 0},
+		{"offline", OPT_OFFLINE, NULL, 0, "do not ask the cluster", 0},
 		{"workspace", 'w', "DIR", 0, "where to look for noise that was measured", 0},
 		{"anyway", OPT_ANYWAY, NULL, 0,
 		 "exit 0 also for a campaign that cannot answer its question", 0},
@@ -195,18 +266,22 @@ static int run(int argc, char **argv)
 					 .parser = parse,
 					 .args_doc = "RECIPE",
 					 .doc = "Say what would run, what it costs and what effect "
-						"it can show; run nothing."};
+						"it can show; run nothing. With a campaign for "
+						"Slurm the cluster is asked whether it would take "
+						"the first job, when and where (a dry run)."};
 	struct args a = {0};
 	struct script_sources s = {0};
 	struct recipe *r = NULL;
 	struct outline o = {0};
+	struct cluster c = {0};
 	struct err e = {0};
 	int status = 0;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	if (drive_load(a.recipe, NULL, &r, &s, &e) < 0)
+	if (drive_load(a.recipe, a.scheduler, &r, &s, &e) < 0)
 		return cmd_fail(&cmd_plan, &e);
 	outline_make(r, &a.given, &o);
+	ask_cluster(&a, r, &c);
 	if (a.dump) {
 		struct buf b = {0};
 
@@ -214,12 +289,15 @@ static int run(int argc, char **argv)
 		fputs(b.data ? b.data : "", stdout);
 		buf_free(&b);
 	} else if (a.json) {
-		print_json(r, &o);
+		print_json(r, &o, &c);
 	} else {
 		print_text(r, &o);
+		print_cluster(&c);
 	}
 	if (!a.dump && !a.anyway)
 		status = refuse(r, &o);
+	if (c.refused)
+		status = cmd_fail(&cmd_plan, &c.e);
 	recipe_free(r);
 	script_sources_free(&s);
 	return status;

@@ -34,8 +34,8 @@ enum { OPT_TAKE_OVER = 256, OPT_FAKE };
 static const struct argp_option drive_opts[] = {
 	{"workspace", 'w', "DIR", 0,
 	 "workspace (default: $FETTLE_WORKSPACE, else ./fettle-workspace)", 0},
-	{"scheduler", 's', "NAME", 0, "local, slurm or fake (default: the recipe's, else local)",
-	 0},
+	{"scheduler", 's', "NAME", 0,
+	 "local, slurm, slurm_cli or fake (default: the recipe's, else local)", 0},
 	{"json", 'j', NULL, 0, "progress as JSON lines", 0},
 	{"quiet", 'q', NULL, 0, "no progress, only the summary", 0},
 	{"take-over", OPT_TAKE_OVER, NULL, 0, "take the campaign from another host that holds it",
@@ -66,7 +66,7 @@ static error_t parse_drive(int key, char *arg, struct argp_state *state)
 	case 's':
 		o->scheduler = arg;
 		if (!sched_find(arg))
-			argp_error(state, "no scheduler is called %s: local, slurm, fake", arg);
+			argp_error(state, "no scheduler is called %s: " SCHED_NAMES, arg);
 		return 0;
 	case 'j':
 		o->json = true;

@@ -284,6 +284,7 @@ static int submit(struct campaign *c, const struct stage_row *s, const struct bl
 		.reservation = r->reservation,
 		.constraint = r->constraint,
 		.nodelist = r->nodelist,
+		.options = &r->options,
 	};
 	int rc;
 

@@ -91,6 +91,13 @@ struct sched_capacity {
 	char summary[256];           /* for doctor */
 };
 
+/* What a dry run foretells. */
+struct sched_forecast {
+	int64_t start_us; /* 0: unknown */
+	char nodes[256];  /* host names, comma separated (may be cut); "" when unknown */
+	char partition[64];
+};
+
 /* What a scheduler is opened with. Borrowed for its life. */
 struct sched_config {
 	const char *blocks_root; /* <workspace>/blocks, absolute */
@@ -151,10 +158,9 @@ struct sched {
 	int (*find)(struct sched_run *s, const char *token, struct sched_status *out,
 		    struct err *e);
 	int (*capacity)(struct sched_run *s, struct sched_capacity *out, struct err *e);
-	/* Would it be accepted, and when would it start? 0 and *start_us (0: unknown), or why not.
-	 */
-	int (*will_run)(struct sched_run *s, const struct sched_job *job, int64_t *start_us,
-			struct err *e);
+	/* Would it be accepted, when and where would it start? 0 and *out, or why not. */
+	int (*will_run)(struct sched_run *s, const struct sched_job *job,
+			struct sched_forecast *out, struct err *e);
 	/* Sleep until something may have changed, at most timeout_us; fake advances its virtual
 	 * clock. `fd` (-1: none) also wakes it. */
 	int (*wait)(struct sched_run *s, int64_t timeout_us, int fd, struct err *e);
@@ -168,6 +174,7 @@ struct sched {
 };
 
 extern const struct sched *const sched_table[]; /* generated, NULL-terminated */
+#define SCHED_NAMES "local, slurm, slurm_cli, fake" /* for messages */
 const struct sched *sched_find(const char *name);
 
 #endif

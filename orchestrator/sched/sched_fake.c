@@ -499,14 +499,14 @@ static int fake_capacity(struct sched_run *s, struct sched_capacity *out, struct
 	return 0;
 }
 
-static int fake_will_run(struct sched_run *s, const struct sched_job *job, int64_t *start_us,
-			 struct err *e)
+static int fake_will_run(struct sched_run *s, const struct sched_job *job,
+			 struct sched_forecast *out, struct err *e)
 {
-	*start_us = 0;
+	*out = (struct sched_forecast){0};
 	if (job->nodes > s->truth.nodes)
 		return err_set(e, ERR_LIMIT, "%d nodes are asked for, the made-up cluster has %d",
 			       job->nodes, s->truth.nodes);
-	*start_us = now_us(s) + (int64_t)(s->truth.queue_s * 1e6);
+	out->start_us = now_us(s) + (int64_t)(s->truth.queue_s * 1e6);
 	return 0;
 }
 

@@ -687,12 +687,12 @@ static int local_capacity(struct sched_run *s, struct sched_capacity *out, struc
 	return 0;
 }
 
-static int local_will_run(struct sched_run *s, const struct sched_job *job, int64_t *start_us,
-			  struct err *e)
+static int local_will_run(struct sched_run *s, const struct sched_job *job,
+			  struct sched_forecast *out, struct err *e)
 {
 	int rc = check_job(s, job, e);
 
-	*start_us = rc ? 0 : clock_utc_us(s->c.clock);
+	*out = (struct sched_forecast){.start_us = rc ? 0 : clock_utc_us(s->c.clock)};
 	return rc;
 }
 

@@ -296,15 +296,19 @@ static int slurm_submit(struct sched_run *s, const struct sched_job *job, char i
 	return 0;
 }
 
-static int slurm_will_run(struct sched_run *s, const struct sched_job *job, int64_t *start_us,
-			  struct err *e)
+static int slurm_will_run(struct sched_run *s, const struct sched_job *job,
+			  struct sched_forecast *out, struct err *e)
 {
 	_cleanup_(json_freep) struct json *reply = NULL;
 	int rc = call_with_job(s, "willrun", job, true, &reply, e);
 
 	if (rc)
 		return rc;
-	*start_us = json_i64(json_get(reply, "start_s"), 0) * US_PER_S;
+	*out = (struct sched_forecast){.start_us = json_i64(json_get(reply, "start_s"), 0) *
+						   US_PER_S};
+	str_copy(out->nodes, sizeof(out->nodes), json_text(json_get(reply, "nodes"), ""));
+	str_copy(out->partition, sizeof(out->partition),
+		 json_text(json_get(reply, "partition"), ""));
 	return 0;
 }
 

@@ -44,6 +44,11 @@ int helper_nodes(struct helper *h, const struct json *req, struct json *reply, s
  * ping finds that out at once where the connection is refused, so it goes first while h->away. */
 int helper_check_controller(struct helper *h, struct err *e);
 
+/* Is the `job` of a request within the limits of its partition? Slurm's own answer depends on the
+ * release and on EnforcePartLimits: it may queue the job for ever. Not asked for a job that names a
+ * QOS, which may lift the limits, nor for several partitions. */
+int helper_check_limits(struct helper *h, const struct json *job, struct err *e);
+
 /* Set *e from errno as libslurm left it: "what: text of Slurm". Remembers the number in *h. */
 int helper_slurm_failed(struct helper *h, struct err *e, const char *what);
 

@@ -3,6 +3,7 @@
 #include "orchestrator/slurm/helper.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "orchestrator/base/mem.h"
 #include "orchestrator/slurm/compat.h"
@@ -50,6 +51,66 @@ static const partition_info_t *find_partition(struct helper *h, const struct sit
 		h, name ? ESLURM_INVALID_PARTITION_NAME : ESLURM_DEFAULT_PARTITION_NOT_SET, e,
 		name ? name : "default partition");
 	return NULL;
+}
+
+/* 0 for NO_VAL and INFINITE. */
+static int64_t limit_of(uint32_t value)
+{
+	return value == NO_VAL || value == INFINITE ? 0 : value;
+}
+
+static int above_limit(struct helper *h, struct err *e, const char *partition, int64_t asked,
+		       int64_t most, const char *unit, const char *advice)
+{
+	h->slurm_errno = ESLURM_REQUESTED_PART_CONFIG_UNAVAILABLE;
+	return err_set(e, ERR_RECIPE,
+		       "%lld %s are asked for, partition %s gives a job %lld at most (%s; or name "
+		       "the partition or the qos that allows more)",
+		       (long long)asked, unit, partition, (long long)most, advice);
+}
+
+static int check_against(struct helper *h, const partition_info_t *p, const struct json *job,
+			 struct err *e)
+{
+	int64_t nodes = json_i64(json_get(job, "nodes"), 0);
+	int64_t minutes = (json_i64(json_get(job, "time_limit_s"), 0) + 59) / 60;
+	int64_t most_min = limit_of(p->max_time), most_nodes = limit_of(p->max_nodes);
+
+	if (nodes > p->total_nodes) {
+		h->slurm_errno = ESLURM_REQUESTED_PART_CONFIG_UNAVAILABLE;
+		return err_set(
+			e, ERR_RECIPE,
+			"%lld nodes are asked for, partition %s has %u: `sinfo -s` lists the "
+			"partitions",
+			(long long)nodes, p->name, p->total_nodes);
+	}
+	if (most_nodes && nodes > most_nodes)
+		return above_limit(h, e, p->name, nodes, most_nodes, "nodes",
+				   "MaxNodes; lower resources.nodes");
+	if (most_min && minutes > most_min)
+		return above_limit(h, e, p->name, minutes, most_min, "minutes",
+				   "MaxTime; lower resources.time_limit_min, or the trials' limit");
+	return 0;
+}
+
+int helper_check_limits(struct helper *h, const struct json *job, struct err *e)
+{
+	const char *name = json_text(json_get(job, "partition"), NULL);
+	const char *qos = json_text(json_get(job, "qos"), "");
+	struct site s = {0};
+	const partition_info_t *p;
+	int rc = 0;
+
+	if (*qos || (name && strchr(name, ',')))
+		return 0;
+	errno = 0;
+	if (slurm_load_partitions(0, &s.partitions, SHOW_ALL))
+		return helper_slurm_failed(h, e, "cannot ask for the partitions");
+	p = find_partition(h, &s, name && *name ? name : NULL, NULL);
+	if (p) /* else Slurm says so in its own words */
+		rc = check_against(h, p, job, e);
+	site_free(&s);
+	return rc;
 }
 
 static bool is_idle(uint32_t state)

@@ -17,7 +17,11 @@
 #include "orchestrator/slurm/options.h"
 #include "orchestrator/sched/slurm_script.h"
 
-enum { SECONDS_A_MINUTE = 60 };
+enum {
+	SECONDS_A_MINUTE = 60,
+	TOKEN_MAX = 63, /* of sched_status.token; more would come back cut, and not be found again
+			 */
+};
 
 /* The description borrows from here and from the request. */
 struct job {
@@ -163,6 +167,11 @@ static int describe(const struct json *req, struct job *j, struct err *e)
 	j->desc.work_dir = text_of(job, "workdir");
 	if (!j->desc.name)
 		return err_set(e, ERR_RECIPE, "a job needs a token");
+	if (strlen(j->desc.name) > TOKEN_MAX)
+		return err_set(
+			e, ERR_RECIPE,
+			"token '%.20s...' has %zu bytes: as the name of a job it may have %d",
+			j->desc.name, strlen(j->desc.name), TOKEN_MAX);
 	if ((rc = check_workdir(j->desc.work_dir, e)) ||
 	    (rc = set_output(j, text_of(job, "output"), e)) ||
 	    (rc = slurm_script_text(text_of(job, "agent"), json_get(job, "block_dirs"), &j->script,
@@ -219,6 +228,8 @@ int helper_submit(struct helper *h, const struct json *req, struct json *reply, 
 	struct job j;
 	int rc = describe(req, &j, e);
 
+	if (rc == 0 && (rc = helper_check_limits(h, json_get(req, "job"), e)))
+		rc = err_wrap(e, "submit");
 	if (rc == 0)
 		rc = submit_described(h, &j, reply, e);
 	job_free(&j);
@@ -231,6 +242,8 @@ int helper_willrun(struct helper *h, const struct json *req, struct json *reply,
 	struct job j;
 	int rc = describe(req, &j, e);
 
+	if (rc == 0 && (rc = helper_check_limits(h, json_get(req, "job"), e)))
+		rc = err_wrap(e, "dry run");
 	errno = 0;
 	if (rc == 0 && slurm_job_will_run2(&j.desc, &r))
 		rc = helper_slurm_failed(h, e, "dry run");

@@ -151,7 +151,7 @@ static void do_job(struct sched_run *s, const struct words *w)
 			      .time_limit_s = 60,
 			      .exclusive = true};
 	struct job_options options = {0};
-	int64_t start_us = 0;
+	struct sched_forecast forecast;
 	struct err e;
 	char id[64];
 
@@ -163,11 +163,12 @@ static void do_job(struct sched_run *s, const struct words *w)
 			say_failure(&e);
 		else
 			printf("ok %s\n", id);
-	} else if (sched_slurm.will_run(s, &j, &start_us, &e)) {
+	} else if (sched_slurm.will_run(s, &j, &forecast, &e)) {
 		say_failure(&e);
 	} else {
-		printf("ok %lld\n",
-		       (long long)((start_us - clock_utc_us(&clock_system)) / US_PER_S));
+		printf("ok %lld %s %s\n",
+		       (long long)((forecast.start_us - clock_utc_us(&clock_system)) / US_PER_S),
+		       *forecast.nodes ? forecast.nodes : "-", forecast.partition);
 	}
 }
 

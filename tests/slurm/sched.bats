@@ -240,9 +240,19 @@ shows() {
 		mem=999999|refused WHAT: Requested node configuration is not available|; Slurm: Memory specification can not be satisfied
 	END
 	say submit "$token" "$dir" nodes=9
-	expect "refused cannot submit $token: submit: Requested partition configuration not available now (the request is beyond a limit*"
+	expect "refused cannot submit $token: submit: 9 nodes are asked for, partition tune has 4: *"
+	scontrol update partitionname=low maxnodes=2
+	say submit "$token" "$dir" nodes=3 partition=low
+	scontrol update partitionname=low maxnodes=unlimited
+	expect "refused cannot submit $token: submit: 3 nodes are asked for, partition low gives a job 2 at most (MaxNodes; *"
 	say submit "$token" "$dir" partition=short time=99999
-	expect "refused cannot submit $token: submit: *"
+	expect "refused cannot submit $token: submit: 1667 minutes are asked for, partition short gives a job 5 at most (MaxTime; *"
+	say submit "$token" "$dir" partition=short time=99999 qos=long # which might allow it: Slurm is to say
+	expect "refused cannot submit $token: submit: Requested partition configuration not available now (the request is beyond a limit*"
+	say submit "fettle:a-name-that-is-longer-than-the-name-of-a-job-may-be-by-our-own-rules" "$dir"
+	expect "refused *: token 'fettle:a-name-that-i...' has 70 bytes: as the name of a job it may have 63"
+	say submit "$token" "$dir" 'nodelist=n[1-'
+	expect "notfound cannot submit $token: submit: Invalid node name specified (\`sinfo -N\` lists the nodes)*"
 	say submit "$token" "$dir" workdir=/does/not/exist
 	expect "notfound cannot submit $token: workdir /does/not/exist: No such file or directory"
 	say submit "$token" "$dir" begin=someday
@@ -260,7 +270,7 @@ shows() {
 
 @test "a dry run queues nothing and says when" {
 	say willrun "$(new_token)" "$(new_block true)" nodes=4
-	[[ $answer =~ ^ok\ -?[0-9]+$ ]]
+	[[ $answer =~ ^ok\ -?[0-9]+\ n1,n2,n3,n4\ tune$ ]]
 	[ -z "$(squeue -h)" ]
 }
 

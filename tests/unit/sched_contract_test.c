@@ -260,13 +260,13 @@ static void a_possible_job_will_run_and_an_impossible_one_not(struct subject *t)
 				.tasks_per_node = 1,
 				.cpus_per_task = 1,
 				.time_limit_s = 60};
-	int64_t start_us = -1;
+	struct sched_forecast forecast = {.start_us = -1};
 	struct err e = {0};
 
-	assert_ok(t->sched->will_run(t->run, &job, &start_us, &e));
-	assert_true(start_us >= 0);
+	assert_ok(t->sched->will_run(t->run, &job, &forecast, &e));
+	assert_true(forecast.start_us >= 0);
 	job.nodes = 20000;
-	assert_true(t->sched->will_run(t->run, &job, &start_us, &e) < 0);
+	assert_true(t->sched->will_run(t->run, &job, &forecast, &e) < 0);
 	assert_true(e.text[0] != '\0');
 }
 
