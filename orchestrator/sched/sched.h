@@ -173,7 +173,7 @@ struct sched {
 		       struct err *e);
 };
 
-extern const struct sched *const sched_table[]; /* generated, NULL-terminated */
+extern const struct sched *const sched_table[];     /* generated, NULL-terminated */
 #define SCHED_NAMES "local, slurm, slurm_cli, fake" /* for messages */
 const struct sched *sched_find(const char *name);
 

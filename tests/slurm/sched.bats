@@ -250,7 +250,7 @@ shows() {
 	say submit "$token" "$dir" partition=short time=99999 qos=long # which might allow it: Slurm is to say
 	expect "refused cannot submit $token: submit: Requested partition configuration not available now (the request is beyond a limit*"
 	say submit "fettle:a-name-that-is-longer-than-the-name-of-a-job-may-be-by-our-own-rules" "$dir"
-	expect "refused *: token 'fettle:a-name-that-i...' has 70 bytes: as the name of a job it may have 63"
+	expect "refused *: token 'fettle:a-name-that-i...' has 75 bytes: as the name of a job it may have 63"
 	say submit "$token" "$dir" 'nodelist=n[1-'
 	expect "notfound cannot submit $token: submit: Invalid node name specified (\`sinfo -N\` lists the nodes)*"
 	say submit "$token" "$dir" workdir=/does/not/exist
