@@ -59,3 +59,20 @@ bool coll_mean_check(struct coll_mean *m, double footer)
 	*m = (struct coll_mean){0, 0};
 	return fits;
 }
+
+bool coll_factor_fits(struct span algbw, struct span busbw, int64_t nranks)
+{
+	double a, b, n = (double)nranks;
+
+	if (nranks < 2 || !algbw.s || !busbw.s || !num_whole(algbw, &a) || !num_whole(busbw, &b) ||
+	    a < 2 || b < 1)
+		return true;
+	/* Each has two decimals, or one when it is large. */
+	for (int i = 0; i < 3; i++) {
+		double factor = i == 0 ? 1 : i * (n - 1) / n;
+
+		if (fabs(b - a * factor) <= 0.06 + 0.003 * b)
+			return true;
+	}
+	return false;
+}

@@ -32,4 +32,9 @@ void coll_mean_add(struct coll_mean *m, struct span busbw);
 /* False when the footer's average cannot be that of the rows: some are lost. Starts anew. */
 bool coll_mean_check(struct coll_mean *m, double footer);
 
+/* Can busbw be algbw times 1, (n-1)/n or 2(n-1)/n, the factors of nccl-tests' collectives
+ * (doc/PERFORMANCE.md there)? True also when it cannot be told: unknown ranks, no numbers, values
+ * too small for their two decimals. */
+bool coll_factor_fits(struct span algbw, struct span busbw, int64_t nranks);
+
 #endif

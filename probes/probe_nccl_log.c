@@ -5,17 +5,22 @@
  *   [<time> ]host:pid:tid [dev] NCCL INFO <message>
  *   [<time> ]host:pid:tid [dev] file:line [(func)] NCCL WARN <message>
  *
- * Facts: nccl.version, nccl.env.NAME (a variable that the library read and took: "set by
- * environment to V"), nccl.env_refused.NAME (a value that it did not take), nccl.network,
- * nccl.nvls, nccl.tuner, nccl.algo ("AllReduce 268435456 RING SIMPLE", each once), nccl.warn. A
- * variable that no line names did not reach the library, or does not exist. The rank of a nccl.env
- * fact is that of its process in its largest communicator (known only at the end, so these facts
- * come last).
+ * Facts, each once: nccl.version, nccl.network, nccl.net_devices, nccl.net_missing,
+ * nccl.net_plugin, nccl.tuner, nccl.nvls, nccl.nvls_tree, nccl.gdr ("Enabled for GPU 0 / HCA 0
+ * ..."), nccl.pxn, nccl.graph (NCCL's own estimate of a pattern), nccl.comm ("0x9f2c nranks 16"),
+ * nccl.algo
+ * ("AllReduce 268435456 RING SIMPLE"), nccl.warn_class and, as often as they come, nccl.warn and
+ * nccl.watchdog (PyTorch's). At the end: nccl.suspect, what a reader of the log should look at;
+ * nccl.env.NAME (a variable that the library read and took: "set by environment to V") and
+ * nccl.env_refused.NAME (a value that it did not take). A variable that no line names did not reach
+ * the library, or does not exist. The rank of a nccl.env fact is that of its process in its largest
+ * communicator.
  *
  * Values, at the end: nccl_transport_channels (label transport: "NET/IB", "P2P/IPC", "SHM", ...),
- * nccl_gdr_channels, nccl_gdr, nccl_nranks, nccl_nnodes; and as they come nccl_coll_channels,
- * nccl_nvls_channels, nccl_p2p_channels, nccl_init_s. "collnet channels" repeats the count of coll
- * (a misprint of NCCL) and is not taken. Transports need NCCL_DEBUG_SUBSYS with INIT or P2P,NET.
+ * nccl_gdr_channels, nccl_gdr, nccl_nranks, nccl_nnodes, nccl_communicators; and as they come
+ * nccl_coll_channels, nccl_nvls_channels, nccl_p2p_channels, nccl_init_s. "collnet channels"
+ * repeats the count of coll (a misprint of NCCL) and is not taken. Transports need
+ * NCCL_DEBUG_SUBSYS with INIT or P2P,NET.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +35,7 @@ enum {
 	ENV_PER_PROC_MAX = 128, /* NCCL has some 200 variables */
 	TRANSPORTS_MAX = 64,
 	ALGOS_MAX = 512,  /* (function, size, algorithm) of one job */
+	COMMS_MAX = 4096, /* communicators: one a pipeline stage, tensor group and data group */
 	WARNS_MAX = 200,  /* a broken network repeats itself; the first ones say what is wrong */
 	ORIGIN_MAX = 128, /* "host:pid" */
 	NAME_MAX_BYTES = 96,
@@ -63,9 +69,12 @@ struct probe_run {
 	size_t n_procs, cap_procs, last; /* last: index of the process of the line before */
 	struct transport transports[TRANSPORTS_MAX];
 	size_t n_transports;
-	struct strv algos, hosts, once; /* what was reported already */
+	struct strv algos, hosts, once, comms; /* what was reported already */
 	int64_t lines, warns, starts, completes, gdr_channels, net_channels, nranks, nnodes;
-	bool gdr_seen, gdr;
+	int64_t gdr_enabled;   /* lines that say so of a GPU and an adapter */
+	int64_t nvls_channels; /* of the communicator with most, -1: not told */
+	bool gdr_seen, gdr, ib_found, nvls_available;
+	int64_t watchdog_line; /* of the first collective that timed out, 0: none */
 };
 
 /* A line of NCCL, taken apart. */
@@ -152,8 +161,11 @@ static void keep_env(struct probe_run *r, const struct message *m, struct span n
 	if (!p || p->n_env == ENV_PER_PROC_MAX || !name.n || name.n > NAME_MAX_BYTES)
 		return;
 	for (size_t i = 0; i < p->n_env; i++)
-		if (span_eq(name, p->env[i].name) && span_eq(value, p->env[i].value))
+		if (span_eq(name, p->env[i].name) && span_eq(value, p->env[i].value)) {
+			/* It is read first, and refused then. */
+			p->env[i].refused = p->env[i].refused || refused;
 			return;
+		}
 	p->env = xgrow(p->env, p->n_env, &p->cap_env, sizeof(*p->env));
 	p->env[p->n_env++] = (struct env){.name = xstrndup(name.s, name.n),
 					  .value = xstrndup(value.s, value.n),
@@ -257,10 +269,11 @@ static bool channel_line(struct probe_run *r, const struct message *m)
 	return true;
 }
 
-/* The number before a word: "16 nvls channels". */
-static void count_before(struct probe_run *r, struct span t, const char *word, const char *metric)
+/* The number before a word: "16 nvls channels"; -1 when it is not there. */
+static double count_before(struct probe_run *r, struct span t, const char *word, const char *metric)
 {
 	struct span f, w, last = {"", 0};
+	double v = -1;
 
 	while (span_next(&t, ",", &f)) {
 		if (!span_has(f, word))
@@ -269,16 +282,21 @@ static void count_before(struct probe_run *r, struct span t, const char *word, c
 			last = w;
 		break;
 	}
-	if (last.n)
-		emit_token(&r->out, metric, last, 1, NULL);
+	if (last.n && emit_token(&r->out, metric, last, 1, NULL) && num_whole(last, &v))
+		return v;
+	return -1;
 }
 
 static bool counts_line(struct probe_run *r, const struct message *m)
 {
+	double nvls;
+
 	if (!span_has(m->text, " coll channels, "))
 		return false;
 	count_before(r, m->text, " coll channels", "nccl_coll_channels");
-	count_before(r, m->text, " nvls channels", "nccl_nvls_channels");
+	nvls = count_before(r, m->text, " nvls channels", "nccl_nvls_channels");
+	if (nvls > (double)r->nvls_channels && nvls < 1e6)
+		r->nvls_channels = (int64_t)nvls;
 	count_before(r, m->text, " p2p channels", "nccl_p2p_channels");
 	return true;
 }
@@ -290,6 +308,19 @@ static bool number_after(struct span t, const char *key, double *out)
 	return v.s && num_scan(v, out, NULL) == NUM_FINITE;
 }
 
+/* "commId 0x9f2c": the communicators of tensor, pipeline and data groups are told apart by it. */
+static void keep_comm(struct probe_run *r, struct span t, double nranks)
+{
+	struct span v = span_after(t, " commId "), id;
+	_cleanup_free_ char *text = NULL;
+
+	if (!v.s || !span_word(&v, &id))
+		return;
+	text = xasprintf("%.*s nranks %.0f", (int)(id.n < 40 ? id.n : 40), id.s, nranks);
+	if (first_time(&r->comms, text, COMMS_MAX))
+		emit_fact(&r->out, "nccl.comm", span_of(text));
+}
+
 /* "... rank 0 nranks 16 cudaDev 0 ... - Init START|COMPLETE" and the timings behind it. */
 static bool init_line(struct probe_run *r, const struct message *m)
 {
@@ -297,6 +328,9 @@ static bool init_line(struct probe_run *r, const struct message *m)
 	struct span t = m->text;
 	double rank, nranks, total;
 
+	/* "NVLS Creating Multicast group nranks 8 ..." is no communicator. */
+	if (!span_has(t, "ncclComm") && !span_has(t, "comm 0x") && !span_has(t, " Init "))
+		return false;
 	if (span_has(t, " nNodes ") && number_after(t, " nNodes ", &total) && total < 1e7 &&
 	    (int64_t)total > r->nnodes)
 		r->nnodes = (int64_t)total;
@@ -309,6 +343,7 @@ static bool init_line(struct probe_run *r, const struct message *m)
 	}
 	if ((int64_t)nranks > r->nranks)
 		r->nranks = (int64_t)nranks;
+	keep_comm(r, t, nranks);
 	r->starts += span_has(t, "Init START");
 	r->completes += span_has(t, "Init COMPLETE");
 	if (span_has(t, "Init timings") && number_after(t, " total ", &total)) {
@@ -358,27 +393,99 @@ static bool tuning_line(struct probe_run *r, const struct message *m)
 	return true;
 }
 
+/* Lines that say one thing behind a few words: the fact's key and what it must hold. */
+static const struct {
+	const char *words, *key;
+} choices[] = {
+	{"Using network ", "nccl.network"},
+	{"TUNER/Plugin: Using ", "nccl.tuner"},
+	{"Assigned NET plugin ", "nccl.net_plugin"},
+	{"NET/Plugin: Loaded net plugin ", "nccl.net_plugin"},
+	{"GPU Direct RDMA ", "nccl.gdr"},
+	{"Pattern ", "nccl.graph"},
+};
+
+static bool is_choice(struct span t, size_t i)
+{
+	switch (i) {
+	case 4:
+		return span_has(t, " for GPU ") || span_has(t, " for HCA ");
+	case 5:
+		return span_has(t, "nChannels ") && span_has(t, ", type ");
+	default:
+		return true;
+	}
+}
+
+/* "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>" */
+static bool device_line(struct probe_run *r, struct span t)
+{
+	struct span v = span_after(t, " : Using "), devices, name, text;
+
+	if (t.n < 4 || memcmp(t.s, "NET/", 4) != 0)
+		return false;
+	if (span_has(t, " : No device found")) {
+		name = t;
+		span_next(&name, " ", &devices);
+		fact_once(r, "nccl.net_missing", devices);
+		return true;
+	}
+	if (!v.s || !v.n || v.s[0] != '[' || !span_next(&v, ";", &devices))
+		return false;
+	/* "[RO]" alone is an option, relaxed ordering, and no device. */
+	if (!span_has(devices, "[0]"))
+		return true;
+	r->ib_found = r->ib_found || str_starts(t.s, "NET/IB ");
+	text = (struct span){t.s, (size_t)(devices.s + devices.n - t.s)};
+	fact_once(r, "nccl.net_devices", span_trim(text));
+	return true;
+}
+
+static bool rings_line(struct probe_run *r, struct span t)
+{
+	struct span pxn = span_after(t, " PXN "), w;
+	double gdr;
+
+	if (!span_has(t, "Connected all rings"))
+		return false;
+	if (pxn.s && span_word(&pxn, &w))
+		fact_once(r, "nccl.pxn", w);
+	if (number_after(t, " GDR ", &gdr)) {
+		r->gdr_seen = true;
+		r->gdr = r->gdr || gdr > 0;
+	}
+	return true;
+}
+
 static bool choice_line(struct probe_run *r, const struct message *m)
 {
 	struct span t = m->text, v;
-	double gdr;
 
 	if ((v = span_after(t, "NCCL version ")).s && v.n && v.s[0] >= '0' && v.s[0] <= '9') {
 		fact_once(r, "nccl.version", span_trim(v));
-	} else if ((v = span_after(t, "Using network ")).s) {
-		fact_once(r, "nccl.network", span_trim(v));
-	} else if (span_has(t, "NVLS multicast support is")) {
+		return true;
+	}
+	if (span_has(t, "NVLS multicast support is")) {
+		r->nvls_available = r->nvls_available || !span_has(t, "not available");
 		fact_once(r, "nccl.nvls",
 			  span_of(span_has(t, "not available") ? "not available" : "available"));
-	} else if (span_has(t, "TUNER/Plugin: Using ")) {
-		fact_once(r, "nccl.tuner", span_trim(span_after(t, "TUNER/Plugin: Using ")));
-	} else if (span_has(t, "Connected all rings") && number_after(t, " GDR ", &gdr)) {
-		r->gdr_seen = true;
-		r->gdr = r->gdr || gdr > 0;
-	} else {
-		return false;
+		return true;
 	}
-	return true;
+	if (span_has(t, "Connected NVLS tree")) {
+		fact_once(r, "nccl.nvls_tree", span_of("connected"));
+		return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
+		v = span_after(t, choices[i].words);
+		if (!v.s || !is_choice(t, i))
+			continue;
+		r->gdr_enabled += i == 4 && str_starts(v.s, "Enabled for GPU");
+		if (span_has(v, " to comm"))
+			v.n = (size_t)(span_after(v, " to comm").s - v.s) - strlen(" to comm");
+		fact_once(r, choices[i].key, span_trim(v));
+		return true;
+	}
+	return rings_line(r, t) || device_line(r, t);
 }
 
 static void info_line(struct probe_run *r, const struct message *m)
@@ -391,10 +498,50 @@ static void info_line(struct probe_run *r, const struct message *m)
 	       init_line(r, m) || choice_line(r, m));
 }
 
+/* What a warning is about, for those that tell a cause. */
+static const struct {
+	const char *words, *what;
+} warnings[] = {
+	{"status=12 ", "network: a peer did not answer (IBV_WC_RETRY_EXC_ERR)"},
+	{"status=5 ", "network: work flushed after an earlier error (IBV_WC_WR_FLUSH_ERR)"},
+	{"Call to ibv_", "network: a verbs call failed"},
+	{"async fatal event", "network: the adapter reports a fatal event"},
+	{"Connection closed by remote peer", "a peer went away"},
+	{"connection closed by remote peer", "a peer went away"},
+	{"Error while creating shared memory segment", "host: /dev/shm is full or too small"},
+	{"Cuda failure", "device: a CUDA call failed"},
+	{"unhandled cuda error", "device: a CUDA call failed"},
+	{"imeout", "a wait timed out"},
+	{"Mismatched collective", "ranks call different collectives"},
+};
+
 static void warn_line(struct probe_run *r, struct span text)
 {
 	if (r->warns++ < WARNS_MAX)
 		emit_fact(&r->out, "nccl.warn", span_trim(text));
+	for (size_t i = 0; i < ARRAY_LEN(warnings); i++)
+		if (span_has(text, warnings[i].words)) {
+			fact_once(r, "nccl.warn_class", span_of(warnings[i].what));
+			return;
+		}
+}
+
+/* PyTorch's: "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, ...) ran
+ * for 1800035 milliseconds before timing out." */
+static bool watchdog_line(struct probe_run *r, const struct input_line *l)
+{
+	struct span t = input_span(l),
+		    v = span_after(t, "Watchdog caught collective operation timeout: ");
+
+	if (!v.s)
+		return false;
+	emit_begin(&r->out, l);
+	r->lines++;
+	if (!r->watchdog_line)
+		r->watchdog_line = l->line;
+	if (r->warns++ < WARNS_MAX)
+		emit_fact(&r->out, "nccl.watchdog", span_trim(v));
+	return true;
 }
 
 static void on_line(void *ctx, const struct input_line *l)
@@ -404,6 +551,8 @@ static void on_line(void *ctx, const struct input_line *l)
 	struct message m = {0};
 	const char *text;
 
+	if (span_has(t, "Watchdog ") && watchdog_line(r, l))
+		return;
 	if (!mark.s)
 		return;
 	emit_begin(&r->out, l);
@@ -440,6 +589,7 @@ static int nccl_open(const struct probe_context *c, const struct probe_sink *sin
 
 	(void)e;
 	emit_open(&r->out, c, sink);
+	r->nvls_channels = -1;
 	r->in = input_new(on_line, r);
 	*out = r;
 	return 0;
@@ -469,6 +619,39 @@ static void emit_env(struct probe_run *r, const struct proc *p)
 	}
 }
 
+static int64_t channels_of(const struct probe_run *r, const char *transport)
+{
+	for (size_t i = 0; i < r->n_transports; i++)
+		if (str_eq(r->transports[i].name, transport))
+			return r->transports[i].channels;
+	return 0;
+}
+
+/* What a slow network or a wrong setting looks like in this log. */
+static void emit_suspects(struct probe_run *r)
+{
+	int64_t socket = channels_of(r, "NET/Socket"), shm = channels_of(r, "SHM"),
+		indirect = channels_of(r, "P2P/indirect");
+	bool ib = r->ib_found || channels_of(r, "NET/IB");
+
+	if (socket && ib)
+		emit_fact(&r->out, "nccl.suspect",
+			  span_of("channels go over TCP sockets (NET/Socket) although NET/IB found "
+				  "devices"));
+	if (r->net_channels > socket && !r->gdr_channels)
+		emit_fact(&r->out, "nccl.suspect",
+			  span_of("no network channel uses GPU Direct RDMA"));
+	if (shm)
+		emit_fact(&r->out, "nccl.suspect",
+			  span_of("channels inside a node go through host memory (SHM)"));
+	if (indirect)
+		emit_fact(&r->out, "nccl.suspect",
+			  span_of("channels inside a node go through a third GPU (P2P/indirect)"));
+	if (r->nvls_available && !r->nvls_channels)
+		emit_fact(&r->out, "nccl.suspect",
+			  span_of("NVLink SHARP is available and no channel uses it"));
+}
+
 /* What only the whole log tells. Its values come from no line. */
 static void emit_totals(struct probe_run *r)
 {
@@ -490,13 +673,19 @@ static void emit_totals(struct probe_run *r)
 	if (r->net_channels)
 		emit_value(&r->out, "nccl_gdr_channels", (double)r->gdr_channels, NULL);
 	/* "GDR 1" of a ring that stays in its node says nothing. */
-	if (r->net_channels || (r->gdr_seen && r->nnodes > 1))
-		emit_value(&r->out, "nccl_gdr", r->gdr || r->gdr_channels > 0, NULL);
+	if (r->net_channels || ((r->gdr_seen || r->gdr_enabled) && r->nnodes > 1))
+		emit_value(&r->out, "nccl_gdr",
+			   r->gdr || r->gdr_channels > 0 ||
+				   (!r->gdr_seen && !r->net_channels && r->gdr_enabled),
+			   NULL);
 	if (r->nranks) {
 		emit_value(&r->out, "nccl_nranks", (double)r->nranks, NULL);
 		emit_value(&r->out, "nccl_nnodes",
 			   (double)(r->nnodes ? r->nnodes : (int64_t)r->hosts.n), NULL);
 	}
+	if (r->comms.n)
+		emit_value(&r->out, "nccl_communicators", (double)r->comms.n, NULL);
+	emit_suspects(r);
 }
 
 static enum probe_status judge(const struct probe_run *r, struct buf *detail)
@@ -507,6 +696,12 @@ static enum probe_status judge(const struct probe_run *r, struct buf *detail)
 		if (detail)
 			buf_str(detail, "no line of NCCL");
 		return PROBE_ABSENT;
+	}
+	if (r->watchdog_line) {
+		if (detail)
+			buf_printf(detail, "line %lld: a collective timed out (PyTorch's watchdog)",
+				   (long long)r->watchdog_line);
+		return PROBE_FAILED;
 	}
 	s = r->out.bad ? emit_status(&r->out, detail) : PROBE_OK;
 	if (r->starts <= r->completes)
@@ -531,6 +726,7 @@ static void run_free(struct probe_run *r)
 	strv_free(&r->algos);
 	strv_free(&r->hosts);
 	strv_free(&r->once);
+	strv_free(&r->comms);
 	input_free(r->in);
 	emit_close(&r->out);
 	free(r);

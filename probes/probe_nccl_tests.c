@@ -8,10 +8,12 @@
  *
  * Columns come and go by version and option, so they are read by the header's names; a row with
  * blank cells is put under the header by where its words end. A text can hold several tables (label
- * run). GB/s is 1e9 B/s. Of one rank, bus bandwidth 0 is right by definition.
+ * run). GB/s is 1e9 B/s. Of one rank, bus bandwidth 0 is right by definition (fact
+ * nccl_tests.note).
  *
  * Status: failed when the tool or its launcher says so, partial when rows or the footer are missing
- * ("..." in an excerpt, or an average that is not that of the rows).
+ * ("..." in an excerpt, or an average that is not that of the rows) or when a bus bandwidth is not
+ * the algorithm bandwidth times a factor of that many ranks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +76,8 @@ struct probe_run {
 	struct coll coll; /* what the rows have in common */
 	struct coll_mean mean;
 	struct strv hosts;
-	int64_t ranks; /* rank lines of the table to come */
+	int64_t ranks;  /* rank lines of the table to come */
+	int64_t nranks; /* of the last table that listed them, 0 unknown */
 	int64_t rows, footers;
 	char failure[200]; /* what the tool says went wrong, "" if nothing */
 	int64_t failure_line;
@@ -130,8 +133,13 @@ static bool header_line(struct probe_run *r, struct span t)
 				h->metric[c] = known[k].metric;
 			}
 	}
-	if (r->ranks)
+	if (r->ranks) {
 		emit_value(&r->out, "coll_nranks", (double)r->ranks, NULL);
+		r->nranks = r->ranks;
+	}
+	if (r->ranks == 1)
+		emit_fact(&r->out, "nccl_tests.note",
+			  span_of("one rank: its bus bandwidth is 0 by definition"));
 	r->ranks = 0;
 	return true;
 }
@@ -211,6 +219,11 @@ static void emit_row(struct probe_run *r, const struct span *cells)
 		else if (h->kind[i] == COL_STAMP)
 			c.t_us = when_parse(cells[i]);
 	}
+	for (size_t i = 0; i + 1 < h->n; i++)
+		if (h->metric[i] && str_eq(h->metric[i], "coll_algbw_gb_per_s") &&
+		    h->metric[i + 1] && str_eq(h->metric[i + 1], "coll_busbw_gb_per_s") &&
+		    !coll_factor_fits(cells[i], cells[i + 1], r->nranks))
+			emit_bad(&r->out, "busbw is not algbw times a factor of so many ranks");
 	for (size_t i = 0; i < h->n; i++) {
 		if (h->kind[i] != COL_VALUE || !cells[i].s)
 			continue;
@@ -344,6 +357,10 @@ static bool about_line(struct probe_run *r, struct span t)
 			keep_word(r->coll.test, w);
 		if (v.s)
 			return true;
+	}
+	if (span_has(t, "# Reducing maxBytes to ")) {
+		emit_fact(&r->out, "nccl_tests.note", span_trim(span_after(t, "# ")));
+		return true;
 	}
 	if (!span_has(t, "# nThread "))
 		return false;

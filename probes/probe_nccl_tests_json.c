@@ -125,9 +125,14 @@ static void on_leaf(void *ctx, const char *path, enum jsonstream_kind kind, stru
 		str_copy(r->failure, sizeof(r->failure), line->text);
 }
 
+enum { ALGBW = 2, BUSBW = 3 }; /* in cell_of */
+
 static void emit_row(struct probe_run *r)
 {
 	for (int p = 0; p < 2; p++) {
+		if (!coll_factor_fits(span_of(r->cell[p][ALGBW]), span_of(r->cell[p][BUSBW]),
+				      r->ranks))
+			emit_bad(&r->out, "bus_bw is not alg_bw times a factor of so many ranks");
 		for (size_t i = 0; i < ARRAY_LEN(cell_of); i++) {
 			struct span c = span_of(r->cell[p][i]);
 

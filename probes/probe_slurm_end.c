@@ -9,12 +9,13 @@
  *   srun: error: host: tasks 0-3,7: Out Of Memory|Terminated|Killed|Exited with exit code 1|...
  *   srun: error: Node failure on host
  *   srun: Job step aborted: ...
+ *   srun: error: Unable to create step for job id: ...
  *
- * Fact slurm.end: one word of TIMEOUT, OUT_OF_MEMORY, NODE_FAIL, PREEMPTED, REQUEUED, TASK_FAILURE,
- * SIGNAL, FAILED, CANCELLED, TERMINATED, KILLED, EXIT, ABORTED, and behind it where. Value:
- * host_oom_kills. The status is failed, named by what explains most: a time limit cancels and
- * terminates, so the rank of a word decides, then the order. Slurm's own state comes first; this is
- * for what it does not tell any more.
+ * Fact slurm.end: one word of TIMEOUT, OUT_OF_MEMORY, NODE_FAIL, PREEMPTED, REQUEUED, NOT_STARTED,
+ * TASK_FAILURE, SIGNAL, FAILED, CANCELLED, TERMINATED, KILLED, EXIT, ABORTED, and behind it where.
+ * Value: host_oom_kills. The status is failed, named by what explains most: a time limit cancels
+ * and terminates, so the rank of a word decides, then the order. Slurm's own state comes first;
+ * this is for what it does not tell any more.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +27,9 @@
 
 /* What explains more stands before. */
 static const char *const words[] = {
-	"OUT_OF_MEMORY", "TIMEOUT", "NODE_FAIL", "PREEMPTED",  "REQUEUED", "TASK_FAILURE", "SIGNAL",
-	"KILLED",        "EXIT",    "FAILED",    "TERMINATED", "ABORTED",  "CANCELLED",
+	"OUT_OF_MEMORY", "TIMEOUT",      "NODE_FAIL", "PREEMPTED", "REQUEUED",
+	"NOT_STARTED",   "TASK_FAILURE", "SIGNAL",    "KILLED",    "EXIT",
+	"FAILED",        "TERMINATED",   "ABORTED",   "CANCELLED",
 };
 
 struct probe_run {
@@ -193,6 +195,12 @@ static bool other_line(struct probe_run *r, const struct input_line *l)
 		{"Exceeded job memory limit", "OUT_OF_MEMORY"},
 		{"Exceeded step memory limit", "OUT_OF_MEMORY"},
 		{"Job step aborted:", "ABORTED"},
+		{"srun: error: Unable to create step", "NOT_STARTED"},
+		{"srun: error: Unable to allocate resources", "NOT_STARTED"},
+		{"srun: error: Unable to confirm allocation", "NOT_STARTED"},
+		{"srun: error: Application launch failed", "NOT_STARTED"},
+		{"srun: error: Task launch for", "NOT_STARTED"},
+		{"slurmstepd: error: execve():", "NOT_STARTED"},
 	};
 	struct span t = input_span(l);
 
@@ -200,7 +208,9 @@ static bool other_line(struct probe_run *r, const struct input_line *l)
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		if (span_has(t, others[i].text)) {
-			end(r, l, others[i].word, (struct span){"", 0});
+			end(r, l, others[i].word,
+			    str_eq(others[i].word, "NOT_STARTED") ? span_after(t, "error: ")
+								  : (struct span){"", 0});
 			return true;
 		}
 	return false;

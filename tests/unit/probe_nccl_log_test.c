@@ -34,6 +34,68 @@ static void test_modern(void **state)
 	check_fact(&f, "nccl.algo", "AllReduce 268435456 RING SIMPLE");
 	assert_int_equal(found_count(&f, "nccl.warn"), 1);
 	assert_non_null(strstr(found_nth(&f, "nccl.warn", 0)->text, "with status=12"));
+	check_fact(&f, "nccl.warn_class", "network: a peer did not answer (IBV_WC_RETRY_EXC_ERR)");
+	check_fact(&f, "nccl.net_devices", "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]");
+	findings_free(&f);
+}
+
+/* Older and other wordings, what is chosen, what is wrong. */
+static void test_versions(void **state)
+{
+	struct findings f = findings_fixture(&probe_nccl_log, "nccl-log-versions.txt");
+
+	(void)state;
+	check_status(&f, PROBE_FAILED);
+	assert_non_null(strstr(f.detail.data, "line 28: a collective timed out"));
+	check_fact(&f, "nccl.net_plugin", "AWS Libfabric (v8)");
+	check_fact(&f, "nccl.network", "AWS Libfabric");
+	check_fact(&f, "nccl.tuner", "nccl_ofi_tuner (v3)");
+	check_fact(&f, "nccl.env_refused.NCCL_NTHREADS", "100");
+	check_fact(&f, "nccl.comm", "0xaa nranks 16");
+	assert_string_equal(found_nth(&f, "nccl.comm", 1)->text, "0xbb nranks 2");
+	check_at(&f, "nccl_communicators", -1, NULL, 2);
+	check_at(&f, "nccl_nranks", -1, NULL, 16); /* not 64 of a multicast group */
+	check_at(&f, "nccl_nnodes", -1, NULL, 2);
+	check_at(&f, "nccl_transport_channels", -1, "transport=NET/AWS Libfabric", 2);
+	check_at(&f, "nccl_transport_channels", -1, "transport=COLLNET/SHARP", 1);
+	check_at(&f, "nccl_transport_channels", -1, "transport=P2P/IPC", 1);
+	check_at(&f, "nccl_transport_channels", -1, "transport=P2P/indirect", 1);
+	check_at(&f, "nccl_transport_channels", -1, "transport=SHM", 1);
+	check_at(&f, "nccl_gdr", -1, NULL, 1);
+	check_fact(&f, "nccl.pxn", "1");
+	check_fact(&f, "nccl.graph",
+		   "4, crossNic 1, nChannels 16, bw 20.000000/20.000000, type NVL/PIX, "
+		   "sameChannels 1");
+	check_fact(&f, "nccl.algo", "? 33554432 RING SIMPLE");
+	assert_string_equal(found_nth(&f, "nccl.algo", 1)->text, "? 1024 TREE LL");
+	check_fact(&f, "nccl.warn_class", "host: /dev/shm is full or too small");
+	assert_non_null(strstr(found_nth(&f, "nccl.watchdog", 0)->text, "OpType=ALLREDUCE"));
+	assert_int_equal(found_nth(&f, "nccl.watchdog", 0)->rank, 8);
+	assert_int_equal(found_count(&f, "nccl.suspect"), 3);
+	check_fact(&f, "nccl.suspect", "channels inside a node go through host memory (SHM)");
+	assert_non_null(strstr(found_nth(&f, "nccl.suspect", 2)->text, "NVLink SHARP"));
+	findings_free(&f);
+}
+
+static void test_suspects(void **state)
+{
+	static const char text[] =
+		"n1:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>\n"
+		"n1:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/Socket/0\n";
+	struct findings f = findings_text(&probe_nccl_log, text);
+
+	(void)state;
+	check_fact(&f, "nccl.net_devices", "NET/IB : Using [0]mlx5_0:1/IB [RO]");
+	assert_int_equal(found_count(&f, "nccl.suspect"), 1);
+	assert_non_null(strstr(found_nth(&f, "nccl.suspect", 0)->text, "although NET/IB"));
+	findings_free(&f);
+	f = findings_text(&probe_nccl_log,
+			  "n1:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0\n"
+			  "n1:1:2 [0] NCCL INFO GPU Direct RDMA Disabled for GPU 0 / HCA 0 "
+			  "(distance 8 > 5)\n");
+	check_fact(&f, "nccl.suspect", "no network channel uses GPU Direct RDMA");
+	check_fact(&f, "nccl.gdr", "Disabled for GPU 0 / HCA 0 (distance 8 > 5)");
+	check_at(&f, "nccl_gdr", -1, NULL, 0);
 	findings_free(&f);
 }
 
@@ -160,8 +222,9 @@ static void test_samples(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_modern),  cmocka_unit_test(test_blank_lines),
-		cmocka_unit_test(test_lab),     cmocka_unit_test(test_odd_lines),
+		cmocka_unit_test(test_versions), cmocka_unit_test(test_suspects),
+		cmocka_unit_test(test_modern),   cmocka_unit_test(test_blank_lines),
+		cmocka_unit_test(test_lab),      cmocka_unit_test(test_odd_lines),
 		cmocka_unit_test(test_samples),
 	};
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/unit/probe_check.h"
 
+#include "probes/coll.h"
+
 extern const struct probe probe_nccl_tests, probe_nccl_tests_json;
 
 static void test_modern(void **state)
@@ -63,10 +65,63 @@ static void test_old(void **state)
 		 226.16);
 	check_at(&f, "coll_time_us", -1, "size_bytes=8589934592,in_place=0,type=float,root=3,run=1",
 		 36896);
-	check_at(&f, "coll_nranks", -1, NULL, 2);
+	check_at(&f, "coll_nranks", -1, NULL, 8);
 	assert_int_equal(found_count(&f, "busbw_avg_gb_per_s"), 2);
 	assert_int_equal(found_count(&f, "coll_nranks"), 1);
 	assert_null(found_nth(&f, "coll_wrong", 0));
+	findings_free(&f);
+}
+
+/* 16 ranks: all_reduce has 15/8. */
+static void test_factor(void **state)
+{
+	static const struct {
+		const char *algbw, *busbw;
+		int64_t n;
+		bool fits;
+	} t[] = {
+		{"190.42", "357.04", 16, true}, {"190.42", "178.52", 16, true},
+		{"190.42", "190.42", 16, true}, {"190.42", "333.20", 16, false},
+		{"190.42", "0.00", 16, true}, /* too small to tell */
+		{"1303.8", "0.00", 1, true},    {"190.42", "333.20", 8, true},
+		{"190.42", "N/A", 8, true},     {"190.42", "12.00", 0, true},
+		{"448.7", "841.3", 16, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(t); i++)
+		assert_int_equal(coll_factor_fits(span_of(t[i].algbw), span_of(t[i].busbw), t[i].n),
+				 t[i].fits);
+}
+
+static void test_notes(void **state)
+{
+	static const char text[] =
+		"# Reducing maxBytes to 1073741824 due to memory limitation\n"
+		"#   Rank  0 Pid 1 on n1 device  0 [0x00] GPU\n"
+		"#   Rank  1 Pid 2 on n1 device  1 [0x01] GPU\n"
+		"#   Rank  2 Pid 3 on n1 device  2 [0x02] GPU\n"
+		"#   Rank  3 Pid 4 on n1 device  3 [0x03] GPU\n"
+		"#       size         count    type   redop    root     time   algbw   busbw #wrong\n"
+		"  8589934592    2147483648   float     sum      -1    45110  190.00  250.00      0\n"
+		"# Avg bus bandwidth    : 250\n";
+	struct findings f = findings_text(&probe_nccl_tests, text);
+
+	(void)state;
+	check_status(&f, PROBE_PARTIAL);
+	assert_non_null(strstr(f.detail.data, "busbw is not algbw times a factor"));
+	check_fact(&f, "nccl_tests.note",
+		   "Reducing maxBytes to 1073741824 due to memory limitation");
+	findings_free(&f);
+	f = findings_text(
+		&probe_nccl_tests,
+		"#   Rank  0 Pid 1 on n1 device  0 [0x00] GPU\n"
+		"#       size         count    type   redop    root     time   algbw   busbw\n"
+		"  8589934592    2147483648   float     sum      -1    45110  190.00    0.00\n"
+		"# Avg bus bandwidth    : 0\n");
+	check_status(&f, PROBE_OK);
+	check_fact(&f, "nccl_tests.note", "one rank: its bus bandwidth is 0 by definition");
+	check_at(&f, "busbw_avg_gb_per_s", -1, NULL, 0);
 	findings_free(&f);
 }
 
@@ -221,6 +276,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_modern),   cmocka_unit_test(test_blank_cells),
 		cmocka_unit_test(test_old),      cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_factor),   cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_failures), cmocka_unit_test(test_json),
 		cmocka_unit_test(test_samples),
 	};
