@@ -4,10 +4,28 @@
 #include <stdlib.h>
 
 #include "orchestrator/base/mem.h"
+#include "probes/when.h"
 
 /* ethtool -S of a 400 Gb NIC has some 3,000 lines, of which about 60 mean something to us; a node
  * has up to 18 NICs with 9 virtual functions each. */
 enum { COUNTERS_MAX = 16384 };
+
+bool counters_stamp(struct counters *c, struct span line)
+{
+	int64_t us = when_stamp(line);
+
+	if (us >= 0)
+		c->now_us = us;
+	return us >= 0;
+}
+
+struct emit_tag counters_tag(const struct counters *c, const struct emit_labels *ls)
+{
+	return (struct emit_tag){.step = -1,
+				 .t_us = c->now_us > 0 ? c->now_us : -1,
+				 .labels = ls->v,
+				 .n_labels = ls->n};
+}
 
 static char *key_of(const struct counter_metric *m, const struct emit_tag *tag)
 {

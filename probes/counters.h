@@ -16,8 +16,14 @@ struct counters {
 		int64_t t_us; /* -1: unknown */
 	} * v;
 	size_t n, cap;
-	size_t next; /* where the next one is, when the tool prints in the same order again */
+	size_t next;    /* where the next one is, when the tool prints in the same order again */
+	int64_t now_us; /* 0: unknown */
 };
+
+/* True when the line says when what follows it was read (when_stamp()): that is the time now. */
+bool counters_stamp(struct counters *c, struct span line);
+/* The tag of a sample of now, with these labels (borrowed). */
+struct emit_tag counters_tag(const struct counters *c, const struct emit_labels *ls);
 
 /* What a counter becomes. */
 struct counter_metric {

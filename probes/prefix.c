@@ -101,10 +101,12 @@ static size_t torch_tag(struct span t, struct input_origin *o)
 	return i + n + 2;
 }
 
-/* A host name that is one beyond doubt: a known stem and a number ("epoch-1: " is data). */
+/* A host name that is one beyond doubt: a known stem and a number ("epoch-1: " is data). Stems of
+ * interfaces (ip6tnl0) need their dash. */
 static bool is_host_name(struct span t, size_t n)
 {
-	static const char *const stems[] = {"worker", "node", "vm", "host", "gpu", "ip", "compute"};
+	static const char *const stems[] = {"worker", "node", "vm",     "host",
+					    "gpu",    "ip-",  "compute"};
 
 	for (size_t i = 0; i < ARRAY_LEN(stems); i++) {
 		size_t k = strlen(stems[i]);

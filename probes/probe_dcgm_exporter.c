@@ -15,8 +15,7 @@
 #include "probes/when.h"
 
 struct scrape {
-	int64_t t_us; /* of the last date line, -1 before it */
-	bool begun;
+	int64_t t_us; /* of the last date line, 0 before it */
 };
 
 /* A label's name and value, from behind '{' or ','. False at the end or when there is none. */
@@ -85,7 +84,6 @@ static void on_line(void *state, struct emit *o, const struct input_line *l)
 
 	if (stamp >= 0) {
 		st->t_us = stamp;
-		st->begun = true;
 		return;
 	}
 	while (n < t.n && t.s[n] != '{' && t.s[n] != ' ')
@@ -99,7 +97,7 @@ static void on_line(void *state, struct emit *o, const struct input_line *l)
 		emit_bad(o, "a sample that is cut");
 		return;
 	}
-	tag = (struct emit_tag){-1, st->begun ? st->t_us : -1, ls.v, ls.n};
+	tag = (struct emit_tag){-1, st->t_us > 0 ? st->t_us : -1, ls.v, ls.n};
 	if (span_word(&t, &ms) && num_whole_i64(ms, &v) && v > 0 && v < INT64_MAX / 1000)
 		tag.t_us = v * 1000;
 	emit_sample(o, f, number, &tag);

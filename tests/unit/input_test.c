@@ -110,6 +110,7 @@ static void test_prefixes(void **state)
 	      "1 r3 <[titan] x>\n2 l5 < x>\n3 <[rank]: x>\n");
 	check("worker-0: a\nnode-17: b\nnode3.ib: c\nvm-07-14: d\n",
 	      "1 @worker-0 <a>\n2 @node-17 <b>\n3 @node3.ib <c>\n4 @vm-07-14 <d>\n");
+	check("ip-10-0-3-17: a\nip6tnl0: 640\n", "1 @ip-10-0-3-17 <a>\n2 <ip6tnl0: 640>\n");
 	check("epoch-1: a\nnodes: 4\neth0: 5\nnode-01:38:38 [0] NCCL INFO x\nloss: 2\n",
 	      "1 <epoch-1: a>\n2 <nodes: 4>\n3 <eth0: 5>\n4 <node-01:38:38 [0] NCCL INFO x>\n"
 	      "5 <loss: 2>\n");

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/unit/probe_check.h"
+
+extern const struct probe probe_ethtool;
+
+static void test_fixture(void **state)
+{
+	struct findings f = findings_fixture(&probe_ethtool, "ethtool-mlx5.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "ib_rx_bytes_per_s", -1, "iface=ens1f0np0", 1e9);
+	check_missing(&f, "ib_tx_bytes_per_s", -1, NULL, "reset");
+	findings_free(&f);
+}
+
+static void test_broken(void **state)
+{
+	struct findings f = findings_text(&probe_ethtool,
+					  "NIC statistics:\n     rx_bytes: 5\nother: 7\n"
+					  "     queue_0_state: up\n     rx_prioX_pause: 3\n"
+					  "     tx_bytes: 12");
+
+	(void)state;
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "net_rx_bytes_total", -1, NULL, 5);
+	check_at(&f, "net_counter_total", -1, "counter=rx_prioX_pause", 3);
+	assert_int_equal(f.n, 2);
+	findings_free(&f);
+	f = findings_text(&probe_ethtool, "     rx_bytes: 5\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fixture),
+		cmocka_unit_test(test_broken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/unit/probe_check.h"
+
+extern const struct probe probe_lustre;
+
+static void test_fixture(void **state)
+{
+	struct findings f = findings_fixture(&probe_lustre, "lustre.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "fs_read_bytes_per_s", -1, "fs=scratch,layer=llite", 1048576000);
+	check_at(&f, "fs_read_bytes_total", -1, "layer=osc,target=OST0003", 1258291200);
+	assert_int_equal(found_nth(&f, "fs_read_bytes_total", 0)->t_us, 1795832040000000);
+	findings_free(&f);
+}
+
+/* One file of /proc: no heading tells the file system. */
+static void test_file(void **state)
+{
+	struct findings f = findings_text(&probe_lustre,
+					  "snapshot_time             1795832040.5 secs.usecs\n"
+					  "read_bytes    12 samples [bytes] 1 2 1024\n"
+					  "ioctl         3 samples [regs]\nopen  x samples [regs]\n"
+					  "write_bytes   12 samples [bytes] 1 2 10");
+
+	(void)state;
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "fs_read_bytes_total", -1, NULL, 1024);
+	check_at(&f, "fs_ops_total", -1, "op=ioctl", 3);
+	assert_int_equal(found_count(&f, "fs_write_bytes_total"), 0);
+	findings_free(&f);
+	f = findings_text(&probe_lustre, "read_bytes    12 samples [bytes] 1 2 1024\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fixture),
+		cmocka_unit_test(test_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/unit/probe_check.h"
+
+extern const struct probe probe_osu;
+
+static void test_fixture(void **state)
+{
+	struct findings f = findings_fixture(&probe_osu, "osu.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "mpi_latency_us", -1, "size_bytes=67108864", 1520.5);
+	check_at(&f, "mpi_latency_us", -1, "test=Barrier Latency", 3.25);
+	check_fact(&f, "osu.kind", "MPI-CUDA");
+	findings_free(&f);
+}
+
+#define TITLE "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n"
+
+/* The last value needs its two decimals, or a line end. */
+static void test_end(void **state)
+{
+	struct findings f = findings_text(&probe_osu, TITLE "1  2.50\n2  5.25");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "mpi_bw_bytes_per_s", -1, "size_bytes=2", 5.25e6);
+	findings_free(&f);
+	f = findings_text(&probe_osu, TITLE "1  2.50\n2  5.2");
+	assert_int_equal(found_count(&f, "mpi_bw_bytes_per_s"), 1);
+	findings_free(&f);
+	f = findings_text(&probe_osu, TITLE "1  2.50\n2");
+	check_status(&f, PROBE_PARTIAL);
+	findings_free(&f);
+	f = findings_text(&probe_osu, TITLE "srun: error: node07: task 0: Killed\n");
+	check_status(&f, PROBE_ABSENT);
+	assert_non_null(strstr(f.detail.data, "a title and no row"));
+	findings_free(&f);
+	f = findings_text(&probe_osu, "1  2.50\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fixture),
+		cmocka_unit_test(test_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
