@@ -51,11 +51,16 @@ struct probe_fact {
 	int64_t line;
 };
 
+struct timeline;
+
 /* Where a probe's findings go. Any callback may be NULL. */
 struct probe_sink {
 	void (*value)(void *ctx, const struct probe_value *v);
 	void (*fact)(void *ctx, const struct probe_fact *f);
 	void *ctx;
+	/* What a trace of one rank was read into (probes/timeline.h), to compare ranks with; the
+	 * receiver owns it. */
+	void (*timeline)(void *ctx, struct timeline *t, int rank);
 };
 
 /* What a probe may want to know. Zero-initialised members mean "not given". */
@@ -72,6 +77,8 @@ struct probe {
 	const char *name;    /* "train_log", "nccl_tests", ... */
 	const char *summary; /* one line for `fettle probe --list` */
 	const char *example; /* the command whose output it reads; NULL if none */
+	/* Metrics that are shown as one row a step and rank; NULL-terminated, NULL if none. */
+	const char *const *table;
 	/* Score how much the first bytes of a text look like this probe's: 0 (not at all) .. 100
 	 * (certain). May be NULL. */
 	int (*sniff)(const char *head, size_t n);

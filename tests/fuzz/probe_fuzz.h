@@ -76,7 +76,7 @@ static inline void fuzz_fact(void *ctx, const struct probe_fact *f)
 static inline bool fuzz_once(const struct probe *p, const struct probe_context *c, const char *text,
 			     size_t n, size_t chunk, struct fuzz_tally *t)
 {
-	struct probe_sink sink = {fuzz_value, fuzz_fact, t};
+	struct probe_sink sink = {.value = fuzz_value, .fact = fuzz_fact, .ctx = t};
 	struct probe_run *r = NULL;
 	struct buf detail = {0};
 	struct err e;

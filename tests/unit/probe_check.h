@@ -90,7 +90,7 @@ static inline struct findings findings_of(const struct probe *p, const struct pr
 					  const char *text, size_t n, size_t chunk)
 {
 	struct findings f = {0};
-	struct probe_sink sink = {found_value, found_fact, &f};
+	struct probe_sink sink = {.value = found_value, .fact = found_fact, .ctx = &f};
 	struct probe_context none = {.file = "test"};
 	struct probe_run *r = NULL;
 	struct err e = {0};

@@ -82,7 +82,7 @@ static void write_gz(const char *path, const char *text, size_t cut)
 static struct findings file(const char *name, struct err *e)
 {
 	struct findings f = {0};
-	struct probe_sink sink = {found_value, found_fact, &f};
+	struct probe_sink sink = {.value = found_value, .fact = found_fact, .ctx = &f};
 	_cleanup_free_ char *path = fs_join(dir, name);
 
 	f.status = probe_file(probe_find("metrics_jsonl"), NULL, path, &sink, &f.detail, e);
