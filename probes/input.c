@@ -107,13 +107,23 @@ static bool is_plain(const char *s, size_t n)
 {
 	const char *end = s + n, *p = s;
 	unsigned char odd = 0;
+	uint64_t wide = 0;
+	size_t i = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	/* Eight bytes at once: a byte below 0x20 borrows into its top bit, and so does 0x7f when
+	 * one is added. */
+	for (; i + 8 <= n; i += 8) {
+		uint64_t v;
+
+		memcpy(&v, s + i, sizeof(v));
+		wide |= v | (v - 0x2020202020202020) | (v + 0x0101010101010101);
+	}
+	for (; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
 
 		odd |= (unsigned char)((c < 0x20) | (c >= 0x7f));
 	}
-	if (odd)
+	if (odd || wide & 0x8080808080808080)
 		return false;
 	while ((p = memchr(p, '[', (size_t)(end - p)))) {
 		if (bare_colour_len(p, (size_t)(end - p)))

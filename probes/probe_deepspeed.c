@@ -316,7 +316,16 @@ static bool deepspeed_line(struct train_state *st, struct emit *o, const struct 
 	       profile_line(st, o, l);
 }
 
-const struct train_dialect train_deepspeed = {.name = "deepspeed", .line = deepspeed_line};
+static const char *const words[] = {"SamplesPerSec=",           "time (ms) |", "] step=",
+				    "iter time (s): ",          "comm op: ",   "Comm. Op",
+				    "DeepSpeed Flops Profiler", NULL};
+
+const struct train_dialect train_deepspeed = {
+	.name = "deepspeed",
+	.words = words,
+	.blocks = true,
+	.line = deepspeed_line,
+};
 
 static int deepspeed_open(const struct probe_context *c, const struct probe_sink *sink,
 			  struct probe_run **out, struct err *e)

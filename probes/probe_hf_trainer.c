@@ -173,7 +173,14 @@ static bool hf_line(struct train_state *st, struct emit *o, const struct input_l
 	return dicts(st, o, t) || table(st, o, l) || bar;
 }
 
-const struct train_dialect train_hf_trainer = {.name = "hf_trainer", .line = hf_line};
+static const char *const words[] = {"{'", "%|", "Total optimization steps", " metrics *****", NULL};
+
+const struct train_dialect train_hf_trainer = {
+	.name = "hf_trainer",
+	.words = words,
+	.blocks = true,
+	.line = hf_line,
+};
 
 static int hf_open(const struct probe_context *c, const struct probe_sink *sink,
 		   struct probe_run **out, struct err *e)

@@ -87,7 +87,13 @@ static bool lightning_line(struct train_state *st, struct emit *o, const struct 
 	return true;
 }
 
-const struct train_dialect train_lightning = {.name = "lightning", .line = lightning_line};
+static const char *const words[] = {"Epoch ", NULL};
+
+const struct train_dialect train_lightning = {
+	.name = "lightning",
+	.words = words,
+	.line = lightning_line,
+};
 
 static int lightning_open(const struct probe_context *c, const struct probe_sink *sink,
 			  struct probe_run **out, struct err *e)

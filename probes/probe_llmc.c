@@ -89,7 +89,13 @@ static bool llmc_line(struct train_state *st, struct emit *o, const struct input
 	return step_line(st, o, l) || validation_line(st, o, l);
 }
 
-const struct train_dialect train_llmc = {.name = "llmc", .line = llmc_line};
+static const char *const words[] = {"| loss ", "val loss ", NULL};
+
+const struct train_dialect train_llmc = {
+	.name = "llmc",
+	.words = words,
+	.line = llmc_line,
+};
 
 static int llmc_open(const struct probe_context *c, const struct probe_sink *sink,
 		     struct probe_run **out, struct err *e)

@@ -363,7 +363,15 @@ static bool megatron_line(struct train_state *st, struct emit *o, const struct i
 	       memory_line(o, l) || validation_line(o, l) || argument_line(st, l);
 }
 
-const struct train_dialect train_megatron = {.name = "megatron", .line = megatron_line};
+static const char *const words[] = {"iteration", "time (ms)", "across ranks (ms):", "seq_length",
+				    NULL};
+
+const struct train_dialect train_megatron = {
+	.name = "megatron",
+	.words = words,
+	.blocks = true,
+	.line = megatron_line,
+};
 
 static int megatron_open(const struct probe_context *c, const struct probe_sink *sink,
 			 struct probe_run **out, struct err *e)

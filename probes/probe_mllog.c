@@ -197,7 +197,14 @@ static void mllog_end(struct train_state *st, struct emit *o)
 			   "a run_start without run_stop: the run did not end");
 }
 
-const struct train_dialect train_mllog = {.name = "mllog", .line = mllog_line, .end = mllog_end};
+static const char *const words[] = {":::MLLOG ", NULL};
+
+const struct train_dialect train_mllog = {
+	.name = "mllog",
+	.words = words,
+	.line = mllog_line,
+	.end = mllog_end,
+};
 
 static int mllog_open(const struct probe_context *c, const struct probe_sink *sink,
 		      struct probe_run **out, struct err *e)

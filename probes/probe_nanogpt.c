@@ -46,7 +46,13 @@ static bool nanogpt_line(struct train_state *st, struct emit *o, const struct in
 	return iter_line(st, o, l) || eval_line(o, l);
 }
 
-const struct train_dialect train_nanogpt = {.name = "nanogpt", .line = nanogpt_line};
+static const char *const words[] = {": loss ", ": train loss ", NULL};
+
+const struct train_dialect train_nanogpt = {
+	.name = "nanogpt",
+	.words = words,
+	.line = nanogpt_line,
+};
 
 static int nanogpt_open(const struct probe_context *c, const struct probe_sink *sink,
 			struct probe_run **out, struct err *e)

@@ -29,6 +29,7 @@
 #include "orchestrator/base/mem.h"
 #include "probes/emit.h"
 #include "probes/probe.h"
+#include "probes/trigger.h"
 
 enum {
 	PROCS_MAX = 16384, /* processes of the largest job that we expect to read in one file */
@@ -62,9 +63,50 @@ struct transport {
 	int64_t channels;
 };
 
+/* Kinds of lines, told by their words in one pass. */
+enum kind {
+	KIND_NCCL,
+	KIND_WATCHDOG,
+	KIND_TUNING,
+	KIND_CHANNEL,
+	KIND_ENV,
+	KIND_COUNTS,
+	KIND_INIT,
+	KIND_CHOICE
+};
+
+static const struct {
+	const char *word;
+	enum kind kind;
+} kinds[] = {
+	{"NCCL ", KIND_NCCL},
+	{"Watchdog ", KIND_WATCHDOG},
+	{" Bytes -> Algo ", KIND_TUNING},
+	{" via ", KIND_CHANNEL},
+	{" set by environment to ", KIND_ENV},
+	{" set to ", KIND_ENV},
+	{"Invalid value ", KIND_ENV},
+	{" coll channels, ", KIND_COUNTS},
+	{"ncclComm", KIND_INIT},
+	{"comm 0x", KIND_INIT},
+	{" Init ", KIND_INIT},
+	{"NCCL version ", KIND_CHOICE},
+	{"NVLS multicast support is", KIND_CHOICE},
+	{"Connected ", KIND_CHOICE},
+	{" : Using ", KIND_CHOICE},
+	{" : No device found", KIND_CHOICE},
+	{"Using network ", KIND_CHOICE},
+	{"TUNER/Plugin: Using ", KIND_CHOICE},
+	{"Assigned NET plugin ", KIND_CHOICE},
+	{"NET/Plugin: Loaded net plugin ", KIND_CHOICE},
+	{"GPU Direct RDMA ", KIND_CHOICE},
+	{"Pattern ", KIND_CHOICE},
+};
+
 struct probe_run {
 	struct input *in;
 	struct emit out;
+	struct trigger *words;
 	struct proc *procs;
 	size_t n_procs, cap_procs, last; /* last: index of the process of the line before */
 	struct transport transports[TRANSPORTS_MAX];
@@ -111,6 +153,18 @@ static bool read_origin(struct span head, struct message *m)
 	return found;
 }
 
+/* True the first time that a text is seen; never for more than max of them. */
+static bool first_time(struct strv *seen, const char *text, size_t max)
+{
+	for (size_t i = 0; i < seen->n; i++)
+		if (str_eq(seen->v[i], text))
+			return false;
+	if (seen->n >= max)
+		return false;
+	strv_add(seen, text);
+	return true;
+}
+
 static struct proc *proc_of(struct probe_run *r, const struct message *m)
 {
 	struct proc *p;
@@ -126,23 +180,16 @@ static struct proc *proc_of(struct probe_run *r, const struct message *m)
 		return NULL;
 	r->procs = xgrow(r->procs, r->n_procs, &r->cap_procs, sizeof(*r->procs));
 	r->last = r->n_procs++;
+	if (m->host.n) {
+		_cleanup_free_ char *host = xstrndup(m->host.s, m->host.n);
+
+		first_time(&r->hosts, host, PROCS_MAX);
+	}
 	p = &r->procs[r->last];
 	*p = (struct proc){.origin = xstrndup(m->origin.s, m->origin.n),
 			   .prefix_rank = r->out.rank,
 			   .rank = -1};
 	return p;
-}
-
-/* True the first time that a text is seen; never for more than max of them. */
-static bool first_time(struct strv *seen, const char *text, size_t max)
-{
-	for (size_t i = 0; i < seen->n; i++)
-		if (str_eq(seen->v[i], text))
-			return false;
-	if (seen->n >= max)
-		return false;
-	strv_add(seen, text);
-	return true;
 }
 
 static void fact_once(struct probe_run *r, const char *key, struct span text)
@@ -488,14 +535,20 @@ static bool choice_line(struct probe_run *r, const struct message *m)
 	return rings_line(r, t) || device_line(r, t);
 }
 
-static void info_line(struct probe_run *r, const struct message *m)
+static bool has(uint32_t found, enum kind k)
 {
-	_cleanup_free_ char *host = xstrndup(m->host.s, m->host.n);
+	return found >> k & 1;
+}
 
-	if (host && m->host.n)
-		first_time(&r->hosts, host, PROCS_MAX);
-	(void)(tuning_line(r, m) || channel_line(r, m) || env_line(r, m) || counts_line(r, m) ||
-	       init_line(r, m) || choice_line(r, m));
+static void info_line(struct probe_run *r, const struct message *m, uint32_t found)
+{
+	(void)proc_of(r, m); /* its host counts */
+	(void)((has(found, KIND_TUNING) && tuning_line(r, m)) ||
+	       (has(found, KIND_CHANNEL) && channel_line(r, m)) ||
+	       (has(found, KIND_ENV) && env_line(r, m)) ||
+	       (has(found, KIND_COUNTS) && counts_line(r, m)) ||
+	       (has(found, KIND_INIT) && init_line(r, m)) ||
+	       (has(found, KIND_CHOICE) && choice_line(r, m)));
 }
 
 /* What a warning is about, for those that tell a cause. */
@@ -547,14 +600,16 @@ static bool watchdog_line(struct probe_run *r, const struct input_line *l)
 static void on_line(void *ctx, const struct input_line *l)
 {
 	struct probe_run *r = ctx;
-	struct span t = input_span(l), mark = span_after(t, "NCCL ");
+	struct span t = input_span(l), mark;
 	struct message m = {0};
+	uint32_t found = trigger_scan(r->words, t);
 	const char *text;
 
-	if (span_has(t, "Watchdog ") && watchdog_line(r, l))
+	if (has(found, KIND_WATCHDOG) && watchdog_line(r, l))
 		return;
-	if (!mark.s)
+	if (!has(found, KIND_NCCL))
 		return;
+	mark = span_after(t, "NCCL ");
 	emit_begin(&r->out, l);
 	/* "NCCL version 2.28.9+cuda12.9" stands alone. */
 	if (str_starts(mark.s, "version ") && span_has(t, "NCCL version ") &&
@@ -579,7 +634,7 @@ static void on_line(void *ctx, const struct input_line *l)
 	if (mark.s[0] == 'W')
 		warn_line(r, m.text);
 	else
-		info_line(r, &m);
+		info_line(r, &m, found);
 }
 
 static int nccl_open(const struct probe_context *c, const struct probe_sink *sink,
@@ -590,6 +645,9 @@ static int nccl_open(const struct probe_context *c, const struct probe_sink *sin
 	(void)e;
 	emit_open(&r->out, c, sink);
 	r->nvls_channels = -1;
+	r->words = trigger_new();
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		trigger_add(r->words, kinds[i].word, kinds[i].kind);
 	r->in = input_new(on_line, r);
 	*out = r;
 	return 0;
@@ -727,6 +785,7 @@ static void run_free(struct probe_run *r)
 	strv_free(&r->hosts);
 	strv_free(&r->once);
 	strv_free(&r->comms);
+	trigger_free(r->words);
 	input_free(r->in);
 	emit_close(&r->out);
 	free(r);

@@ -120,7 +120,13 @@ static bool nemo_line(struct train_state *st, struct emit *o, const struct input
 	return bar_line(st, o, l) || step_line(st, o, l);
 }
 
-const struct train_dialect train_nemo = {.name = "nemo", .line = nemo_line};
+static const char *const words[] = {"train_step_timing", "Training epoch ", NULL};
+
+const struct train_dialect train_nemo = {
+	.name = "nemo",
+	.words = words,
+	.line = nemo_line,
+};
 
 static int nemo_open(const struct probe_context *c, const struct probe_sink *sink,
 		     struct probe_run **out, struct err *e)

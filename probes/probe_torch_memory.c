@@ -351,8 +351,21 @@ static bool memory_line(struct train_state *st, struct emit *o, const struct inp
 	       row_line(st, o, l) || stats_line(o, l);
 }
 
+static const char *const words[] = {"out of memory",
+				    "PyTorch CUDA memory summary",
+				    "CUDA OOMs:",
+				    "_bytes.all.",
+				    "num_alloc_retries",
+				    "num_ooms",
+				    NULL};
+
 const struct train_dialect train_torch_memory = {
-	.name = "torch_memory", .line = memory_line, .end = flush};
+	.name = "torch_memory",
+	.words = words,
+	.blocks = true,
+	.line = memory_line,
+	.end = flush,
+};
 
 static const struct train_dialect *const own[] = {&train_torch_memory, NULL};
 

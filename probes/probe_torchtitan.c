@@ -77,7 +77,13 @@ static bool torchtitan_line(struct train_state *st, struct emit *o, const struct
 	return true;
 }
 
-const struct train_dialect train_torchtitan = {.name = "torchtitan", .line = torchtitan_line};
+static const char *const words[] = {" memory:", NULL};
+
+const struct train_dialect train_torchtitan = {
+	.name = "torchtitan",
+	.words = words,
+	.line = torchtitan_line,
+};
 
 static int torchtitan_open(const struct probe_context *c, const struct probe_sink *sink,
 			   struct probe_run **out, struct err *e)

@@ -103,7 +103,13 @@ static bool torchtune_line(struct train_state *st, struct emit *o, const struct 
 	return bar_line(st, o, l) || log_line(st, o, l);
 }
 
-const struct train_dialect train_torchtune = {.name = "torchtune", .line = torchtune_line};
+static const char *const words[] = {"|Loss: ", "Step ", NULL};
+
+const struct train_dialect train_torchtune = {
+	.name = "torchtune",
+	.words = words,
+	.line = torchtune_line,
+};
 
 static int torchtune_open(const struct probe_context *c, const struct probe_sink *sink,
 			  struct probe_run **out, struct err *e)

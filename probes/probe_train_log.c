@@ -20,7 +20,13 @@ static bool jsonl_line(struct train_state *st, struct emit *o, const struct inpu
 	return jsonl_emit(o, l, true);
 }
 
-const struct train_dialect train_jsonl = {.name = "metrics_jsonl", .line = jsonl_line};
+static const char *const words[] = {"\"step\"", NULL};
+
+const struct train_dialect train_jsonl = {
+	.name = "metrics_jsonl",
+	.words = words,
+	.line = jsonl_line,
+};
 
 /* The first ones tell of steps; what PyTorch says of its memory is not told by training alone. */
 #define STEP_DIALECTS                                                                            \

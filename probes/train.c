@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+#include "probes/trigger.h"
 
 enum { DIALECTS_MAX = 16 };
 
@@ -15,6 +16,7 @@ struct probe_run {
 	struct input *in;
 	struct emit out;
 	const struct train_dialect *const *dialects;
+	struct trigger *words; /* of all dialects; the id is the index of the dialect */
 	struct train_shared shared;
 	struct train_state states[DIALECTS_MAX];
 	bool seen[DIALECTS_MAX];      /* its name was reported */
@@ -26,26 +28,38 @@ static int64_t count(const struct probe_run *r)
 	return r->out.values + r->out.missing;
 }
 
+static void give(struct probe_run *r, size_t i, const struct input_line *l)
+{
+	const struct train_dialect *d = r->dialects[i];
+	int64_t before = count(r);
+	bool taken;
+
+	r->out.rank = l->rank;
+	taken = d->line(&r->states[i], &r->out, l);
+	r->values[i] += count(r) - before;
+	if (!taken || r->seen[i])
+		return;
+	r->seen[i] = true;
+	emit_fact(&r->out, "train_log.dialect", span_of(d->name));
+}
+
 static void on_line(void *ctx, const struct input_line *l)
 {
 	struct probe_run *r = ctx;
+	uint32_t wanted;
 
 	if (!l->len)
 		return;
+	wanted = trigger_scan(r->words, input_span(l));
+	for (size_t i = 0; r->dialects[i]; i++)
+		if (r->dialects[i]->blocks && (r->states[i].block || r->states[i].held.len))
+			wanted |= UINT32_C(1) << i;
+	if (!wanted)
+		return;
 	emit_begin(&r->out, l);
-	for (size_t i = 0; r->dialects[i]; i++) {
-		const struct train_dialect *d = r->dialects[i];
-		int64_t before = count(r);
-		bool taken;
-
-		r->out.rank = l->rank;
-		taken = d->line(&r->states[i], &r->out, l);
-		r->values[i] += count(r) - before;
-		if (!taken || r->seen[i])
-			continue;
-		r->seen[i] = true;
-		emit_fact(&r->out, "train_log.dialect", span_of(d->name));
-	}
+	for (size_t i = 0; r->dialects[i]; i++)
+		if (wanted >> i & 1)
+			give(r, i, l);
 }
 
 int train_open(const struct train_dialect *const *dialects, const struct probe_context *c,
@@ -56,6 +70,10 @@ int train_open(const struct train_dialect *const *dialects, const struct probe_c
 	(void)e;
 	emit_open(&r->out, c, sink);
 	r->dialects = dialects;
+	r->words = trigger_new();
+	for (unsigned i = 0; dialects[i]; i++)
+		for (const char *const *w = dialects[i]->words; *w; w++)
+			trigger_add(r->words, *w, i);
 	for (size_t i = 0; i < DIALECTS_MAX; i++)
 		r->states[i] = (struct train_state){
 			.shared = &r->shared, .step = -1, .before = NAN};
@@ -112,6 +130,7 @@ static void run_free(struct probe_run *r)
 {
 	for (size_t i = 0; i < DIALECTS_MAX; i++)
 		buf_free(&r->states[i].held);
+	trigger_free(r->words);
 	input_free(r->in);
 	emit_close(&r->out);
 	free(r);

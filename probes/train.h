@@ -3,7 +3,8 @@
  * Logs of training frameworks. A dialect is one const struct: a name and a function that looks at
  * one clean line and emits what it says. A dialect looks for its record anywhere in the line (a
  * progress bar may stand before it), takes the last one if two writers were glued together, and
- * reports a record that is not whole as bad instead of taking half of it.
+ * reports a record that is not whole as bad instead of taking half of it. Lines without any of its
+ * words do not reach it.
  *
  * Each dialect is a probe of its own name; probe_train_log.c tries all of them on each line.
  */
@@ -38,6 +39,10 @@ struct train_state {
 
 struct train_dialect {
 	const char *name;
+	/* Words of which a line must hold one to be looked at, NULL-terminated; with `blocks` also
+	 * each line while state.block or state.held is set. */
+	const char *const *words;
+	bool blocks;
 	/* True when the line is of this dialect (emitted from it or reported it as bad). */
 	bool (*line)(struct train_state *st, struct emit *o, const struct input_line *l);
 	/* The text ends: emit what was held. May be NULL. */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which of some words occur in a line, all in one pass: a plain prefilter in front of parsers that
+ * would each search it again. A word is found by one pair of its bytes, the rarest by letter
+ * frequency; a line without any such pair costs one load and one test a byte.
+ */
+#ifndef FETTLE_PROBES_TRIGGER_H
+#define FETTLE_PROBES_TRIGGER_H
+
+#include "probes/num.h"
+
+enum { TRIGGER_IDS_MAX = 32 };
+
+struct trigger;
+struct trigger *trigger_new(void);
+void trigger_free(struct trigger *t); /* NULL is fine */
+/* From now on `word` (borrowed, two bytes or more) sets bit `id`. */
+void trigger_add(struct trigger *t, const char *word, unsigned id);
+/* The bits of all words that occur in line. */
+uint32_t trigger_scan(const struct trigger *t, struct span line);
+
+#endif
