@@ -15,6 +15,7 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/method/cause.h"
 #include "orchestrator/method/method.h"
 #include "orchestrator/method/window.h"
 #include "probes/probe.h"
@@ -467,6 +468,18 @@ static void read_state(const struct reader *r, const struct json *rec, struct tr
 	}
 }
 
+/* "exited with 1; its output, line 12: out of device memory: 8.00 GiB more was asked for" */
+static void name_cause(const struct reader *r, const char *dir, struct trial_result *t)
+{
+	_cleanup_free_ char *rel = fs_join(dir, "out"), *path = fs_join(r->dir, rel), *cause = NULL;
+
+	if (t->state == TRIAL_FAILED)
+		cause = cause_of_failure(path);
+	if (cause)
+		fail_trial(t, t->reason ? xasprintf("%s; its output, %s", t->reason, cause)
+					: xasprintf("its output, %s", cause));
+}
+
 /* What a workload left behind or printed beyond its bound did no harm, and its owner should know.
  */
 static void read_remarks(const struct json *rec, struct trial_result *t)
@@ -520,6 +533,7 @@ static void read_record(const struct reader *r, const struct json *rec, struct t
 		read_rank(rank, t);
 	if (t->kind == SLOT_TIMED)
 		read_metrics(r, rec, t, q);
+	name_cause(r, dir, t);
 	read_remarks(rec, t);
 }
 

@@ -308,6 +308,50 @@ static void test_a_trial_that_failed_is_charged_to_its_arm(void **state)
 	attempt_free(a);
 }
 
+/* The report of a failure names what the output says of it. */
+static void test_why_a_trial_failed(void **state)
+{
+	static const struct {
+		const char *out, *reason;
+	} t[] = {
+		{"iter 1: loss 2.5, time 5ms, mfu 1%\n"
+		 "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 8.00 GiB. GPU 0 has a "
+		 "total capacity of 9.00 GiB of which 1.00 GiB is free. Of the allocated memory 7.00 "
+		 "GiB is allocated by PyTorch, and 0.50 GiB is reserved by PyTorch but unallocated.\n",
+		 "exited with 1; its output, line 2: out of device memory: 8.00 GiB more was asked "
+		 "for"},
+		{"slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks "
+		 "have been OOM Killed.\nsrun: error: n1: task 0: Out Of Memory\n",
+		 "exited with 1; its output, line 1: out of host memory: Slurm says OUT_OF_MEMORY "
+		 "7.0"},
+		{"Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5) ran for 9 ms\n",
+		 "exited with 1; its output, line 1: a collective timed out (PyTorch's watchdog)"},
+		{"srun: error: n1: task 0: Exited with exit code 1\n", "exited with 1"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		struct attempt *a = attempt_new(RECIPE);
+
+		set_text(&a->out[2], t[i].out);
+		json_set_text(a->rec[2], "state", "failed");
+		json_set_text(a->rec[2], "reason", "exited with 1");
+		attempt_write(a);
+		assert_complete(a);
+		assert_string_equal(a->files.trials[2].reason, t[i].reason);
+		attempt_free(a);
+	}
+	/* One that ended well in its own eyes, and measured nothing. */
+	struct attempt *a = attempt_new(RECIPE);
+
+	set_text(&a->metrics[2], NULL);
+	set_text(&a->out[2], "CUDA out of memory. Tried to allocate 2.00 GiB\n");
+	attempt_write(a);
+	assert_failed(a, "no value of throughput_samples_per_s");
+	assert_contains(a->files.trials[2].reason, "out of device memory: 2.00 GiB");
+	attempt_free(a);
+}
+
 /* What did no harm is told all the same; a failure's own reason comes first. */
 static void test_what_was_noticed(void **state)
 {
@@ -528,6 +572,7 @@ int main(void)
 		cmocka_unit_test(test_a_record_under_the_name_of_another_slot),
 		cmocka_unit_test(test_output_that_is_missing_or_not_what_was_recorded),
 		cmocka_unit_test(test_a_trial_that_failed_is_charged_to_its_arm),
+		cmocka_unit_test(test_why_a_trial_failed),
 		cmocka_unit_test(test_what_was_noticed),
 		cmocka_unit_test(test_samples_of_devices_are_read),
 		cmocka_unit_test(test_metrics_that_are_absent),

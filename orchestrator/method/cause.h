@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Why a trial failed, from its own output: out of device memory (PyTorch's text), out of host
+ * memory or another end of Slurm's that explains it, a collective that timed out. Exit statuses say
+ * that something went wrong; the report should say what.
+ */
+#ifndef FETTLE_METHOD_CAUSE_H
+#define FETTLE_METHOD_CAUSE_H
+
+/* Caller frees; NULL when the output at `path` names no cause that we know. */
+char *cause_of_failure(const char *path);
+
+#endif
