@@ -448,6 +448,15 @@ static int by_rank(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static size_t others(const struct evidence *ev, pid_t leader)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ev->n; i++)
+		n += ev->v[i].rank >= 0 && ev->v[i].pid != leader;
+	return n;
+}
+
 int evidence_take(const struct evidence_spec *s, pid_t leader, struct evidence *out)
 {
 	struct evidence ev = {0};
@@ -471,9 +480,13 @@ int evidence_take(const struct evidence_spec *s, pid_t leader, struct evidence *
 	}
 	free(f.v);
 	procs_free(&f.procs);
-	if (ev.seen == 0) {
+	/* Ranks that an earlier look saw have ended: a launcher, or a script that does something
+	 * behind them, must not stand for what it started. */
+	if (ev.seen == 0 || others(&ev, leader) < others(out, leader)) {
+		int rc = ev.seen == 0 ? -1 : 0;
+
 		evidence_free(&ev);
-		return -1;
+		return rc;
 	}
 	qsort(ev.v, ev.n, sizeof *ev.v, by_rank);
 	evidence_free(out);

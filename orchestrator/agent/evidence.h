@@ -44,7 +44,8 @@ struct evidence_spec {
 
 /* Leader alone, without a walk over /proc: right after exec. 0 when anything was read. */
 int evidence_quick(const struct evidence_spec *s, pid_t leader, struct evidence *out);
-/* All ranks. On success *out is replaced; -1 (nothing of it lives) leaves it as it was. */
+/* All ranks. *out is replaced, unless it holds ranks that have ended since; -1 (nothing of it
+ * lives) leaves it as it was. */
 int evidence_take(const struct evidence_spec *s, pid_t leader, struct evidence *out);
 void evidence_free(struct evidence *ev);
 /* Members "ranks", "ranks_seen", "ranks_expected" of the object that is open. */

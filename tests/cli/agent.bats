@@ -326,6 +326,26 @@ steps='i=0; while :; do i=$((i+1)); echo "step $i"; sleep 0.05; done'
 	[ "$(t '[.ranks[] | select(.rank == -1)] | length')" = 1 ]
 }
 
+@test "a launcher that outlives its ranks does not stand for them" {
+	cat >"$BATS_TEST_TMPDIR/launch.sh" <<-'END'
+		for r in 0 1; do WORLD_SIZE=2 RANK=$r bash -c 'sleep 1.5; :' & done
+		wait
+		sleep 4; echo cleaned up
+	END
+	block '' ".arms[0].argv = [\"bash\", \"$BATS_TEST_TMPDIR/launch.sh\"]"
+	"$AGENT" "$B"
+	[ "$(t '[.ranks[] | select(.rank >= 0) | .rank] | sort | tojson')" = '[0,1]' ]
+	[ "$(t .ranks_seen)" = 2 ]
+	cat >"$BATS_TEST_TMPDIR/launch.sh" <<-'END'
+		timeout 60 bash -c 'sleep 1.5; :'
+		sleep 4; echo cleaned up
+	END
+	rm -r "$B"; mkdir "$B"
+	block '' ".arms[0].argv = [\"bash\", \"$BATS_TEST_TMPDIR/launch.sh\"]"
+	"$AGENT" "$B"
+	[ "$(t '.ranks[0].argv[1]')" = -c ]
+}
+
 @test "several blocks in one allocation run in the order given" {
 	block 'echo a >>order'
 	mkdir "$BATS_TEST_TMPDIR/b2"
