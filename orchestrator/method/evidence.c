@@ -169,16 +169,28 @@ static void mapped(struct evidence *v, const struct shown *t, int rank)
 			      v->knob->proof.maps, rank, (long long)t->trial);
 }
 
+/* A component says it once a rank; a line of the log is found at most once, whoever wrote it. */
 static void acknowledged(struct evidence *v, const struct shown *t)
 {
 	_cleanup_free_ char *key = xasprintf("ack.%s", v->knob->name);
+	size_t acks = 0;
+	int last = -1;
 
 	for (size_t i = t->from; i < t->from + t->n; i++)
-		if (strcmp(v->rows[i].key, key) == 0)
-			return;
-	v->reason = xasprintf(
-		"not acknowledged: nothing in the output of trial %lld says that %s = %s was read",
-		(long long)t->trial, v->knob->name, v->value);
+		acks += str_eq(v->rows[i].key, key);
+	if (acks == 0)
+		v->reason = xasprintf("not acknowledged: nothing in the output of trial %lld says "
+				      "that %s = %s was read",
+				      (long long)t->trial, v->knob->name, v->value);
+	for (size_t i = t->from; v->knob->proof.fact && i < t->from + t->n && !v->reason; i++) {
+		int rank = v->rows[i].rank;
+
+		if (rank > last && !value_of(v, t, rank, key))
+			v->reason = xasprintf("not acknowledged by rank %d: nothing in the output "
+					      "of trial %lld says that it read %s = %s",
+					      rank, (long long)t->trial, v->knob->name, v->value);
+		last = rank > last ? rank : last;
+	}
 }
 
 /* The sampled metric of the treatment lies on the declared side of the baseline's in every block.

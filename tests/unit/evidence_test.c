@@ -25,6 +25,8 @@ static const char recipe_text[] =
 	"    proof = { level = 'acknowledged', log = 'K is {value}' } },\n"
 	"  { name = 'lax', env = 'LAX', class = 'neutral', values = { 1 },\n"
 	"    proof = { level = 'delivered', log = 'lax is {value}' } },\n"
+	"  { name = 'N', env = 'NCCL_N', class = 'neutral', values = { 1 },\n"
+	"    proof = { level = 'acknowledged', fact = 'nccl.env.NCCL_N' } },\n"
 	"  { name = 'M', env = 'LD_PRELOAD', class = 'neutral', values = { 'libjemalloc.so.2' },\n"
 	"    proof = { level = 'effective', maps = 'libjemalloc' } },\n"
 	"  { name = 'T', env = 'T', class = 'neutral', values = { 2 },\n"
@@ -370,6 +372,22 @@ static void test_an_acknowledgement(void **state)
 	scene_free(s);
 }
 
+/* What a component says once a rank must come from each of them. */
+static void test_an_acknowledgement_of_every_rank(void **state)
+{
+	struct scene *s = scene_new("N", "1", 2);
+
+	(void)state;
+	trial_result_effective(&s->t[1], 0, "ack.N", "1", PROOF_ACKNOWLEDGED);
+	trial_result_effective(&s->t[1], 1, "ack.N", "1", PROOF_ACKNOWLEDGED);
+	store(s);
+	assert_proved(s);
+	trial_result_effective(&s->t[1], 0, "ack.N", "1", PROOF_ACKNOWLEDGED);
+	store(s);
+	assert_reason(s, "not acknowledged by rank 1");
+	scene_free(s);
+}
+
 /* A pattern may stand beside a lower level: it is no demand then. */
 static void test_only_the_required_level_is_demanded(void **state)
 {
@@ -575,6 +593,7 @@ int main(void)
 		cmocka_unit_test(test_an_argument),
 		cmocka_unit_test(test_no_rank_could_be_read),
 		cmocka_unit_test(test_an_acknowledgement),
+		cmocka_unit_test(test_an_acknowledgement_of_every_rank),
 		cmocka_unit_test(test_only_the_required_level_is_demanded),
 		cmocka_unit_test(test_a_mapped_file),
 		cmocka_unit_test(test_a_metric_that_must_move),
