@@ -208,19 +208,29 @@ static enum probe_status read_workload(const struct reader *r, const struct json
 	return PROBE_FAILED;
 }
 
-/* NCCL's own words are wanted whatever the workload's format is, as soon as a knob asks for them.
- */
-static void read_nccl_facts(const struct reader *r, const char *out, struct window *w)
-{
-	for (size_t i = 0; i < r->recipe->n_knobs; i++)
-		if (r->recipe->knobs[i].proof.fact &&
-		    str_starts(r->recipe->knobs[i].proof.fact, "nccl.")) {
-			struct buf detail = {0};
+/* Components whose own words prove a setting, whatever the workload's format is. */
+static const struct {
+	const char *prefix, *probe;
+} fact_sources[] = {{"nccl.", "nccl_log"}, {"ddp.", "torch_ddp"}};
 
-			(void)run_probe(r, "nccl_log", out, w, &detail);
-			buf_free(&detail);
-			return;
-		}
+static bool facts_are_asked(const struct recipe *r, const char *prefix)
+{
+	for (size_t i = 0; i < r->n_knobs; i++)
+		if (r->knobs[i].proof.fact && str_starts(r->knobs[i].proof.fact, prefix))
+			return true;
+	return false;
+}
+
+/* They are read as soon as a knob asks for them. */
+static void read_facts(const struct reader *r, const char *out, struct window *w)
+{
+	for (size_t i = 0; i < ARRAY_LEN(fact_sources); i++) {
+		struct buf detail = {0};
+
+		if (facts_are_asked(r->recipe, fact_sources[i].prefix))
+			(void)run_probe(r, fact_sources[i].probe, out, w, &detail);
+		buf_free(&detail);
+	}
 }
 
 /* The window of a trial on its node's clock; its whole run when the steps did not give one. */
@@ -405,7 +415,7 @@ static void read_metrics(const struct reader *r, const struct json *rec, struct 
 	s = wl.whole_run && str_starts(r->recipe->objective, "trial_") && !reads_more(r->recipe)
 		    ? PROBE_OK
 		    : read_workload(r, rec, dir, w, &detail);
-	read_nccl_facts(r, out, w);
+	read_facts(r, out, w);
 	window_emit(w, t);
 	window_emit_curves(w, t);
 	samples = read_samples(r, rec, t);
