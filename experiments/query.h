@@ -295,6 +295,10 @@ struct curve_row {
 /* axis "samples" or "tokens"; by block index, then x, the largest first. */
 int query_stage_curve(struct db *db, int64_t stage, const char *metric, const char *axis,
 		      struct curve_row **out, size_t *n, struct err *e);
+/* The same for a metric with the label size_bytes (collectives): x is the size in bytes; by size,
+ * then block index. */
+int query_stage_sizes(struct db *db, int64_t stage, const char *metric, const char *stat,
+		      struct curve_row **out, size_t *n, struct err *e);
 /* Mean over the timed, ok trials of an arm of every (metric, stat) with empty labels: signals. */
 struct signal_row {
 	char *metric, *stat;

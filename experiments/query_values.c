@@ -13,7 +13,7 @@
 	"FROM block b JOIN attempt a ON a.block = b.id AND a.state = 'valid' " \
 	"JOIN trial t ON t.attempt = a.id AND t.kind = 'timed' "
 
-enum { VALUES, CURVE, SIGNALS, EFFECTIVE, RATE, SHOWN };
+enum { VALUES, CURVE, SIZES, SIGNALS, EFFECTIVE, RATE, SHOWN };
 const char *const query_sql_values[] = {
 	[VALUES] = "SELECT b.id AS block, b.idx, t.arm, t.id AS trial, t.repeat, t.slot, t.state, "
 		   "t.reason, t.log_path, t.node, a.allocation, m.value " COUNTED_TRIALS
@@ -26,6 +26,12 @@ const char *const query_sql_values[] = {
 		  "AND m.def = (SELECT id FROM metric_def WHERE name = :metric) "
 		  "JOIN labelset l ON l.id = m.label AND l.labels LIKE :axis || '=%' "
 		  "WHERE b.stage = :stage AND t.state = 'ok' ORDER BY b.idx, x DESC",
+	[SIZES] = "SELECT b.idx, t.arm, m.value, "
+		  "CAST(substr(l.labels, instr(l.labels, 'size_bytes=') + 11) AS REAL) "
+		  "AS x " COUNTED_TRIALS "JOIN metric m ON m.trial = t.id AND m.stat = :stat "
+		  "AND m.def = (SELECT id FROM metric_def WHERE name = :metric) "
+		  "JOIN labelset l ON l.id = m.label AND instr(l.labels, 'size_bytes=') > 0 "
+		  "WHERE b.stage = :stage AND t.state = 'ok' ORDER BY x, b.idx, t.slot",
 	[SIGNALS] = "SELECT d.name, m.stat, m.value FROM trial t "
 		    "JOIN attempt a ON a.id = t.attempt AND a.state = 'valid' "
 		    "JOIN metric m ON m.trial = t.id JOIN metric_def d ON d.id = m.def "
@@ -92,25 +98,20 @@ int query_stage_values(struct db *db, int64_t stage, const char *metric, const c
 	return 0;
 }
 
-int query_stage_curve(struct db *db, int64_t stage, const char *metric, const char *axis,
-		      struct curve_row **out, size_t *n, struct err *e)
+static int take_curve(struct stmt *s, struct curve_row **out, size_t *n)
 {
-	struct stmt s = stmt_open(db, SQL(CURVE), "read the stage's curves", e);
 	struct curve_row *v = NULL;
 	size_t used = 0, cap = 0;
 	int rc;
 
-	bind_i64(&s, ":stage", stage);
-	bind_text(&s, ":metric", metric);
-	bind_text(&s, ":axis", axis);
-	while (stmt_row(&s)) {
+	while (stmt_row(s)) {
 		v = xgrow(v, used, &cap, sizeof *v);
-		v[used++] = (struct curve_row){.block_index = col_int(&s, "idx"),
-					       .arm = col_i64(&s, "arm"),
-					       .x = col_real(&s, "x"),
-					       .value = col_real(&s, "value")};
+		v[used++] = (struct curve_row){.block_index = col_int(s, "idx"),
+					       .arm = col_i64(s, "arm"),
+					       .x = col_real(s, "x"),
+					       .value = col_real(s, "value")};
 	}
-	rc = stmt_close(&s);
+	rc = stmt_close(s);
 	if (rc < 0) {
 		free(v);
 		return rc;
@@ -118,6 +119,28 @@ int query_stage_curve(struct db *db, int64_t stage, const char *metric, const ch
 	*out = v;
 	*n = used;
 	return 0;
+}
+
+int query_stage_curve(struct db *db, int64_t stage, const char *metric, const char *axis,
+		      struct curve_row **out, size_t *n, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(CURVE), "read the stage's curves", e);
+
+	bind_i64(&s, ":stage", stage);
+	bind_text(&s, ":metric", metric);
+	bind_text(&s, ":axis", axis);
+	return take_curve(&s, out, n);
+}
+
+int query_stage_sizes(struct db *db, int64_t stage, const char *metric, const char *stat,
+		      struct curve_row **out, size_t *n, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(SIZES), "read the stage's values by size", e);
+
+	bind_i64(&s, ":stage", stage);
+	bind_text(&s, ":metric", metric);
+	bind_text(&s, ":stat", stat);
+	return take_curve(&s, out, n);
 }
 
 void value_rows_free(struct value_row *v, size_t n)

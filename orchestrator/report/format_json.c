@@ -9,6 +9,7 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/objectives.h"
+#include "orchestrator/report/sizes.h"
 #include "orchestrator/report/report.h"
 #include "orchestrator/report/text.h"
 
@@ -624,6 +625,7 @@ static int write_json(const struct report *r, struct buf *out, struct err *e)
 	json_set(o, "cost", cost(&r->cost));
 	json_set(o, "unit_costs", report_costs_json(r));
 	json_set(o, "tradeoffs", report_tradeoffs_json(r));
+	json_set(o, "sizes", report_sizes_json(r));
 	json_set(o, "reproduce", reproduce(r));
 	text = json_print(o, true);
 	buf_printf(out, "%s\n", text);

@@ -120,6 +120,7 @@ static int write_markdown(const struct report *r, struct buf *b, struct err *e)
 	mdlog_fixing(r, b);
 	mdlog_ranking(r, b);
 	mdlog_tradeoffs(r, b);
+	mdlog_sizes(r, b);
 	mdlog_negatives(r, b);
 	mdlog_faults(r, b);
 	mdlog_quality(r, b);

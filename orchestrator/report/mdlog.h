@@ -35,6 +35,7 @@ void mdlog_reproduce(const struct report *r, struct buf *b);
 /* mdlog_objectives.c */
 void mdlog_unit_costs(const struct report *r, struct buf *b);
 void mdlog_tradeoffs(const struct report *r, struct buf *b);
+void mdlog_sizes(const struct report *r, struct buf *b);
 
 /* mdlog.c: shared */
 const char *mdlog_or_unset(const char *value);                         /* NULL: "(not set)" */

@@ -10,6 +10,7 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/objectives.h"
+#include "orchestrator/report/sizes.h"
 
 const struct report_format *report_format_find(const char *name)
 {
@@ -56,6 +57,7 @@ void report_free(struct report *r)
 	}
 	hypothesis_rows_free(rows, r->n_hyps);
 	report_objectives_done(r);
+	report_sizes_done(r);
 	free(r->stages);
 	free(r->hyps);
 	finding_rows_free(r->findings, r->n_findings);
@@ -656,6 +658,8 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 		rc = query_campaign_sources(db, campaign, &r->sources, &r->n_sources, e);
 	if (rc == 0)
 		rc = report_objectives_load(db, r, l.stages, l.n_stages, e);
+	if (rc == 0)
+		rc = report_sizes_load(db, r, l.stages, l.n_stages, e);
 	if (rc == 0)
 		load_alpha(&l);
 	stage_rows_free(l.stages, l.n_stages);

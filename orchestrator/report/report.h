@@ -76,6 +76,18 @@ struct report_tradeoff {
 	bool beaten; /* another arm or the baseline is as good in both, and better in one */
 };
 
+/* Bus bandwidth of a collective by message size: an arm against the baseline of its blocks. */
+struct report_sizes {
+	char *label;
+	enum stage_kind stage;
+	int round;
+	struct report_size {
+		double bytes, base, treatment; /* GB/s: geometric means over the blocks */
+		struct report_estimate effect;
+	} * v; /* by size */
+	size_t n;
+};
+
 enum report_target {
 	TARGET_NONE, /* the campaign names none */
 	TARGET_MET,
@@ -109,6 +121,8 @@ struct report {
 	size_t n_costs;
 	struct report_tradeoff *tradeoffs; /* none without a second objective */
 	size_t n_tradeoffs;
+	struct report_sizes *sizes; /* by stage, then arm; none: no metric has sizes */
+	size_t n_sizes;
 	bool has_fix;
 	struct fix_row fix;
 	struct guard_row *fix_guards; /* what guards said in the final stage and the soak */
