@@ -20,9 +20,10 @@ static const char *const allowed[] = {
 /* Settings that a workload reads: they are part of the default configuration and must not be lost.
  */
 static const char *const allowed_prefixes[] = {
-	"LC_",  "CONDA_", "CUDA_",     "NCCL_",   "TORCH", "PYTORCH_",      "OMP_",   "MKL_",
-	"KMP_", "GOMP_",  "OPENBLAS_", "MALLOC_", "HF_",   "TRANSFORMERS_", "UCX_",   "FI_",
-	"HSA_", "ROCM_",  "HIP_",      "NVIDIA_", "TF_",   "XLA_",          "TRITON_"};
+	"LC_",  "CONDA_",  "CUDA_",    "NCCL_",     "TORCH",   "PYTORCH_", "OMP_",
+	"MKL_", "KMP_",    "GOMP_",    "OPENBLAS_", "MALLOC_", "HF_",      "TRANSFORMERS_",
+	"UCX_", "FI_",     "HSA_",     "ROCM_",     "HIP_",    "NVIDIA_",  "TF_",
+	"XLA_", "TRITON_", "NVSHMEM_", "GLOO_",     "CUBLAS_", "CUDNN_"};
 
 static bool is_allowed(const char *name)
 {
