@@ -315,6 +315,15 @@ bool decide_verdict(const struct decide_plan *plan, const struct decision *decis
 
 /* -- alpha --------------------------------------------------------------------------------- */
 
+double alpha_share(size_t stages, size_t i)
+{
+	double sum = 0;
+
+	for (size_t j = 1; j <= stages; j++)
+		sum += 1 / (double)(j * j);
+	return 1 / (double)(i * i) / sum;
+}
+
 struct alpha_ledger alpha_ledger_init(double alpha, size_t stages)
 {
 	return (struct alpha_ledger){.total = alpha, .stages = stages};
@@ -329,7 +338,7 @@ double alpha_ledger_next(const struct alpha_ledger *ledger)
 {
 	if (alpha_ledger_left(ledger) == 0)
 		return 0;
-	return ledger->total / (double)ledger->stages + ledger->returned;
+	return ledger->total * alpha_share(ledger->stages, ledger->used + 1) + ledger->returned;
 }
 
 double alpha_ledger_settle(struct alpha_ledger *ledger, enum verdict_outcome verdict, size_t looks)

@@ -261,7 +261,7 @@ double design_mde(enum run_mode mode, double alpha, double s, size_t repeats, si
 
 struct design_answer design_plan(const struct design_question *q)
 {
-	struct design_answer a = {.share = q->alpha / (double)q->stages};
+	struct design_answer a = {.share = q->alpha * alpha_share(q->stages, 1)};
 	size_t most = decide_max_blocks(q->mode), n;
 
 	if (q->blocks_left > 0 && q->blocks_left < most)

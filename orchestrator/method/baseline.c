@@ -165,7 +165,7 @@ static int measured(struct campaign *c, const struct stage_row *s, const struct 
 	_cleanup_free_ double *d = NULL;
 	size_t n = pairs_diff(p, 1, &d);
 	struct stats_mean_ci ci = stats_mean_ci(d, n, 0.95);
-	double share = c->row.alpha / c->row.confirm_max;
+	double share = c->row.alpha * alpha_share((size_t)c->row.confirm_max, 1);
 	double sd = ci.sd / sqrt(2); /* of an arm within a block: d is the difference of two */
 	int rc = advice(c, s, share, sd, &more, e);
 

@@ -367,10 +367,12 @@ static int load_baseline(struct loader *l, struct err *e)
 	r->aa_effect = stats_relative(ci.mean);
 	r->aa_lo = stats_relative(ci.lo);
 	r->aa_hi = stats_relative(ci.hi);
-	if (r->noise > 0 && r->campaign.confirm_max > 0)
+	if (r->noise > 0 && r->campaign.confirm_max > 0) {
+		size_t stages = (size_t)r->campaign.confirm_max;
+
 		r->smallest = design_mde(r->campaign.mode,
-					 r->campaign.alpha / r->campaign.confirm_max, r->noise, 1,
-					 0);
+					 r->campaign.alpha * alpha_share(stages, 1), r->noise, 1, 0);
+	}
 	value_rows_free(v, n);
 	if ((rc = load_effective(l, s->arms[0].id, e)) < 0)
 		return rc;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Other ways to decide, beside fettle's own, at the same error: which find more, or need fewer runs?
- * Bare procedures on drawn values (no engine), Markdown on stdout; a part of what
+ * Other ways to decide, beside fettle's own, at the same error: which find more, or need fewer
+ *runs? Bare procedures on drawn values (no engine), Markdown on stdout; a part of what
  * tests/bench/verdicts.sh writes.
  *
- *	procedures [CAMPAIGNS]       of each world, twice as many where nothing helps (default 20,000)
+ *	procedures [CAMPAIGNS]       of each world, twice as many where nothing helps (default
+ *20,000)
  *
- * The bound of each look comes from draws of the procedure's own statistic with the pooled variance, as
- * experiments/pstar.def does. What selection by the screen and the larger of two variances make of
- * that differs a little between procedures; so the alpha that each spends is then set to what gives
- * it the false wins of the standard procedure at 2 % noise, measured.
+ * The bound of each look comes from draws of the procedure's own statistic with the pooled
+ *variance, as experiments/pstar.def does. What selection by the screen and the larger of two
+ *variances make of that differs a little between procedures; so the alpha that each spends is then
+ *set to what gives it the false wins of the standard procedure at 2 % noise, measured.
  */
 /* link: -lRmath -lxxhash -lm */
 #include <math.h>
@@ -171,7 +172,8 @@ static void screen(const struct procedure *p, const struct world *w, struct rng 
 	}
 }
 
-/* Evidence of the screen for an arm as a normal deviate, adjusted for the choice among all (Sidak). */
+/* Evidence of the screen for an arm as a normal deviate, adjusted for the choice among all (Sidak).
+ */
 static double screen_z(const double *y, size_t blocks, size_t arm, const struct stats_two_way *res)
 {
 	double sum = 0, n = 0, q;
@@ -413,7 +415,11 @@ static void print_row(struct procedure *p, double rate, size_t n)
 	static const struct {
 		double gain, noise;
 		size_t helpers;
-	} of[] = {{0.01, 0.01, 1}, {0.02, 0.01, 1}, {0.02, 0.02, 1}, {0.05, 0.02, 1}, {0.02, 0.01, 3}};
+	} of[] = {{0.01, 0.01, 1},
+		  {0.02, 0.01, 1},
+		  {0.02, 0.02, 1},
+		  {0.05, 0.02, 1},
+		  {0.02, 0.01, 3}};
 	struct world null = world_of(0.02, 0, 0), one = world_of(0.01, 0, 0);
 	struct tally t = play(p, &null, n, 78);
 
@@ -472,14 +478,38 @@ static void one_confirm(size_t n)
 		{.name = "**fettle**", .weight = {1}, .mode = MODE_STANDARD},
 		{.name = "futility at .80", .weight = {1}, .mode = MODE_STANDARD, .futility = 0.80},
 		{.name = "futility at .95", .weight = {1}, .mode = MODE_STANDARD, .futility = 0.95},
-		{.name = "bound grows with the root of the blocks", .weight = {1}, .mode = MODE_STANDARD, .shape = 0.5},
-		{.name = "bound grows with the blocks", .weight = {1}, .mode = MODE_STANDARD, .shape = 1},
-		{.name = "screen of 6 blocks: 10 5 3 2 2 2", .weight = {1}, .mode = MODE_STANDARD, .keep = {10, 5, 3, 2, 2, 2}},
-		{.name = "screen of 3 blocks: 10 5 3", .weight = {1}, .mode = MODE_STANDARD, .keep = {10, 5, 3}},
-		{.name = "the screen's evidence counts a tenth", .weight = {1}, .mode = MODE_STANDARD, .screen_share = 0.1},
-		{.name = "the screen's evidence counts a quarter", .weight = {1}, .mode = MODE_STANDARD, .screen_share = 0.25},
-		{.name = "the best two in the same blocks", .weight = {1}, .mode = MODE_STANDARD, .together = 2},
-		{.name = "residual of 6 A/A blocks pooled", .weight = {1}, .mode = MODE_STANDARD, .aa_blocks = 6},
+		{.name = "bound grows with the root of the blocks",
+		 .weight = {1},
+		 .mode = MODE_STANDARD,
+		 .shape = 0.5},
+		{.name = "bound grows with the blocks",
+		 .weight = {1},
+		 .mode = MODE_STANDARD,
+		 .shape = 1},
+		{.name = "screen of 6 blocks: 10 5 3 2 2 2",
+		 .weight = {1},
+		 .mode = MODE_STANDARD,
+		 .keep = {10, 5, 3, 2, 2, 2}},
+		{.name = "screen of 3 blocks: 10 5 3",
+		 .weight = {1},
+		 .mode = MODE_STANDARD,
+		 .keep = {10, 5, 3}},
+		{.name = "the screen's evidence counts a tenth",
+		 .weight = {1},
+		 .mode = MODE_STANDARD,
+		 .screen_share = 0.1},
+		{.name = "the screen's evidence counts a quarter",
+		 .weight = {1},
+		 .mode = MODE_STANDARD,
+		 .screen_share = 0.25},
+		{.name = "the best two in the same blocks",
+		 .weight = {1},
+		 .mode = MODE_STANDARD,
+		 .together = 2},
+		{.name = "residual of 6 A/A blocks pooled",
+		 .weight = {1},
+		 .mode = MODE_STANDARD,
+		 .aa_blocks = 6},
 	};
 
 	print_table(p, ARRAY_LEN(p), n);
@@ -490,16 +520,29 @@ static void three_confirms(size_t n)
 {
 	const double third = 1.0 / 3;
 	struct procedure p[] = {
-		{.name = "**fettle**: thirds", .weight = {third, third, third}, .mode = MODE_STANDARD},
-		{.name = "shares as 4 : 2 : 1", .weight = {4. / 7, 2. / 7, 1. / 7}, .mode = MODE_STANDARD},
-		{.name = "shares as 1 : 1/4 : 1/9", .weight = {36. / 49, 9. / 49, 4. / 49}, .mode = MODE_STANDARD},
+		{.name = "**fettle**: thirds",
+		 .weight = {third, third, third},
+		 .mode = MODE_STANDARD},
+		{.name = "shares as 4 : 2 : 1",
+		 .weight = {4. / 7, 2. / 7, 1. / 7},
+		 .mode = MODE_STANDARD},
+		{.name = "shares as 1 : 1/4 : 1/9",
+		 .weight = {36. / 49, 9. / 49, 4. / 49},
+		 .mode = MODE_STANDARD},
 		{.name = "shares .90 .05 .05", .weight = {0.9, 0.05, 0.05}, .mode = MODE_STANDARD},
-		{.name = "thirds, every residual pooled", .weight = {third, third, third}, .mode = MODE_STANDARD,
-		 .aa_blocks = 6, .all_residuals = true},
-		{.name = "thirds, the best two in the same blocks", .weight = {third, third, third},
-		 .mode = MODE_STANDARD, .together = 2},
-		{.name = "thirds, the screen's evidence counts a tenth", .weight = {third, third, third},
-		 .mode = MODE_STANDARD, .screen_share = 0.1},
+		{.name = "thirds, every residual pooled",
+		 .weight = {third, third, third},
+		 .mode = MODE_STANDARD,
+		 .aa_blocks = 6,
+		 .all_residuals = true},
+		{.name = "thirds, the best two in the same blocks",
+		 .weight = {third, third, third},
+		 .mode = MODE_STANDARD,
+		 .together = 2},
+		{.name = "thirds, the screen's evidence counts a tenth",
+		 .weight = {third, third, third},
+		 .mode = MODE_STANDARD,
+		 .screen_share = 0.1},
 	};
 
 	print_table(p, ARRAY_LEN(p), n);
@@ -510,7 +553,10 @@ static void one_candidate(size_t n)
 {
 	struct procedure p[] = {
 		{.name = "**fettle**", .candidates = 1, .weight = {1}, .mode = MODE_STANDARD},
-		{.name = "residual of 6 A/A blocks pooled", .candidates = 1, .weight = {1}, .mode = MODE_STANDARD,
+		{.name = "residual of 6 A/A blocks pooled",
+		 .candidates = 1,
+		 .weight = {1},
+		 .mode = MODE_STANDARD,
 		 .aa_blocks = 6},
 	};
 

@@ -496,21 +496,42 @@ static void verdicts_are_tried_in_their_order(void **state)
 
 /* -- alpha --------------------------------------------------------------------------------- */
 
+static void shares_are_fixed_and_make_up_alpha(void **state)
+{
+	(void)state;
+	assert_near(alpha_share(1, 1), 1, 1e-15);
+	assert_near(alpha_share(2, 1), 0.8, 1e-15);
+	assert_near(alpha_share(3, 1), 36. / 49, 1e-15);
+	assert_near(alpha_share(3, 2), 9. / 49, 1e-15);
+	assert_near(alpha_share(3, 3), 4. / 49, 1e-15);
+	for (size_t m = 1; m <= 100; m++) {
+		double sum = 0;
+
+		for (size_t i = 1; i <= m; i++) {
+			assert_true(alpha_share(m, i) > 0);
+			sum += alpha_share(m, i);
+		}
+		assert_near(sum, 1, 1e-12);
+	}
+}
+
 static void shares_are_spent_or_returned(void **state)
 {
+	const double share = 0.05 / (1 + 1. / 4 + 1. / 9 + 1. / 16);
 	struct alpha_ledger l = alpha_ledger_init(0.05, 4);
 
 	(void)state;
-	assert_near(alpha_ledger_next(&l), 0.0125, 1e-15);
+	assert_near(alpha_ledger_next(&l), share, 1e-15);
 	assert_near(alpha_ledger_settle(&l, VERDICT_INVALID, 0), 0, 0);
 	assert_int_equal(alpha_ledger_left(&l), 4);
 	assert_near(alpha_ledger_settle(&l, VERDICT_ACCEPTED, 1), 0, 0);
-	assert_near(alpha_ledger_next(&l), 0.025, 1e-15);
+	assert_near(alpha_ledger_next(&l), share * (1 + 1. / 4), 1e-15);
 	assert_near(alpha_ledger_settle(&l, VERDICT_ACCEPTED, 2), 0, 0);
-	assert_near(alpha_ledger_next(&l), 0.0375, 1e-15);
-	assert_near(alpha_ledger_settle(&l, VERDICT_REJECTED_NO_GAIN, 1), 0.0375, 1e-15);
-	assert_near(alpha_ledger_next(&l), 0.0125, 1e-15);
-	assert_near(alpha_ledger_settle(&l, VERDICT_INVALID, 1), 0.0125, 1e-15);
+	assert_near(alpha_ledger_next(&l), share * (1 + 1. / 4 + 1. / 9), 1e-15);
+	assert_near(alpha_ledger_settle(&l, VERDICT_REJECTED_NO_GAIN, 1),
+		    share * (1 + 1. / 4 + 1. / 9), 1e-15);
+	assert_near(alpha_ledger_next(&l), share / 16, 1e-15);
+	assert_near(alpha_ledger_settle(&l, VERDICT_INVALID, 1), share / 16, 1e-15);
 	assert_int_equal(alpha_ledger_left(&l), 0);
 	assert_near(alpha_ledger_next(&l), 0, 0);
 	assert_near(alpha_ledger_settle(&l, VERDICT_ACCEPTED, 1), 0, 0);
@@ -524,19 +545,18 @@ static void the_ledger_never_exceeds_alpha(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2000; i++) {
 		struct alpha_ledger l = alpha_ledger_init(0.05, 1 + rng_below(&r, 9));
-		double per_stage = l.total / (double)l.stages;
 
 		for (size_t step = 0; step < 20; step++) {
 			enum verdict_outcome v = (enum verdict_outcome)rng_below(
 				&r, VERDICT_INCONCLUSIVE + 1);
-			double next = alpha_ledger_next(&l);
+			double next = alpha_ledger_next(&l), ahead = 0;
 
 			assert_true(l.spent + next <= l.total * (1 + 1e-12));
 			assert_true((next > 0) == (alpha_ledger_left(&l) > 0));
 			alpha_ledger_settle(&l, v, rng_below(&r, 3));
-			assert_true(l.spent + l.returned +
-					    per_stage * (double)alpha_ledger_left(&l) <=
-				    l.total * (1 + 1e-12));
+			for (size_t s = l.used + 1; s <= l.stages; s++)
+				ahead += l.total * alpha_share(l.stages, s);
+			assert_true(l.spent + l.returned + ahead <= l.total * (1 + 1e-12));
 		}
 	}
 }
@@ -594,6 +614,7 @@ int main(void)
 		cmocka_unit_test(limits_are_of_one_arm),
 		cmocka_unit_test(failures_are_compared),
 		cmocka_unit_test(verdicts_are_tried_in_their_order),
+		cmocka_unit_test(shares_are_fixed_and_make_up_alpha),
 		cmocka_unit_test(shares_are_spent_or_returned),
 		cmocka_unit_test(the_ledger_never_exceeds_alpha),
 		cmocka_unit_test(the_family_wise_error_is_at_most_alpha),

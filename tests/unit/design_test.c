@@ -299,7 +299,7 @@ static void a_budget_below_the_first_look_answers_nothing(void **state)
 	(void)state;
 	assert_false(a.answerable);
 	assert_int_equal(a.confirm_runs_max, 0);
-	assert_near(a.share, 0.025, 1e-15);
+	assert_near(a.share, 0.04, 1e-15);
 	q.blocks_left = 7; /* looks at 6 */
 	a = design_plan(&q);
 	assert_true(a.answerable);

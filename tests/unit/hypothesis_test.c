@@ -5,6 +5,7 @@
  */
 #include "tests/unit/world.h"
 
+#include "experiments/decide.h"
 #include "tests/unit/near.h"
 #include "tests/unit/store.h"
 
@@ -162,7 +163,10 @@ static struct account replay(struct world *w)
 				assert_near(v[k].alpha_spent, 0, 0);
 		}
 		assert_non_null(last);
-		assert_near(s[i].alpha_share, w->recipe->alpha / w->recipe->rounds + returned,
+		assert_near(s[i].alpha_share,
+			    w->recipe->alpha *
+					    alpha_share((size_t)w->recipe->rounds, a.stages + 1) +
+				    returned,
 			    1e-12);
 		a.stages++;
 		if (str_eq(last->outcome, "accepted")) {
