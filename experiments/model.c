@@ -61,6 +61,7 @@ MODEL_WORDS(verdict_outcome, VERDICT_INCONCLUSIVE, "invalid", "rejected: guard",
 	    "equivalent", "rejected: no useful gain", "rejected: worse", "inconclusive")
 MODEL_WORDS(quality_rule, QUALITY_NEIGHBOUR, "fail_slow", "steady", "drift", "outliers", "clocks",
 	    "throttle", "neighbour")
+MODEL_WORDS(placement, PLACEMENT_SPREAD, "any", "same", "spread")
 MODEL_WORDS(quality_action, QUALITY_VOID, "off", "note", "void")
 MODEL_WORDS(metric_source, SOURCE_METRICS_FILE, "probe", "pattern", "metrics_file")
 
@@ -239,6 +240,7 @@ static void resources_done(struct resources *r)
 	free(r->exclude);
 	free(r->launcher);
 	job_options_done(&r->options);
+	strv_free(&r->among);
 }
 
 void recipe_free(struct recipe *r)
@@ -249,6 +251,9 @@ void recipe_free(struct recipe *r)
 	free(r->question);
 	workload_done(&r->workload);
 	resources_done(&r->resources);
+	free(r->budget.deadline);
+	strv_free(&r->budget.window);
+	strv_free(&r->budget.site_window);
 	free(r->objective);
 	free(r->objective_stat);
 	for (size_t i = 0; i < r->n_guards; i++)

@@ -93,8 +93,12 @@ enum quality_rule {
 	QUALITY_NEIGHBOUR, /* other load differs between trials */
 };
 enum { QUALITY_RULES = QUALITY_NEIGHBOUR + 1 };
+/* Where blocks run: wherever the scheduler puts them; all on the nodes of the first; on as many
+ * nodes as there are. */
+enum placement { PLACEMENT_ANY, PLACEMENT_SAME, PLACEMENT_SPREAD };
 enum quality_action { QUALITY_OFF, QUALITY_NOTE, QUALITY_VOID }; /* off, note, void */
 MODEL_ENUM(quality_rule)
+MODEL_ENUM(placement)
 MODEL_ENUM(quality_action)
 MODEL_ENUM(better)
 MODEL_ENUM(knob_class)
@@ -272,12 +276,21 @@ struct resources {
 	char *partition, *account, *qos, *reservation, *constraint, *nodelist, *exclude;
 	char *launcher; /* "exec" (default for one task), "srun", "mpirun", "torchrun" */
 	struct job_options options;
+	enum placement placement;
+	struct strv among; /* nodes that blocks take turns on; empty: all */
 };
 
 struct budget {
 	double wall_s;     /* 0: no bound */
 	double node_hours; /* 0: no bound */
 	int64_t trials;    /* 0: no bound */
+	double gpu_hours;  /* 0: no bound; needs resources.gpus_per_node */
+	int jobs;          /* most jobs in flight; 0: as many as make sense */
+	int nodes;         /* most nodes that those have together; 0: no bound */
+	int idle_nodes;    /* a job is submitted only while so many nodes are idle */
+	char *deadline;    /* nothing is started after it, see base/hours.h; NULL: none */
+	struct strv window, site_window; /* hours in which blocks run, see base/hours.h; empty:
+					    all */
 	double stuck_s; /* a job that waits so long to be released, or for nodes that are down, is
 			   given up */
 };

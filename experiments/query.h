@@ -227,6 +227,15 @@ struct node_end_row {
 int query_node_ends(struct db *db, int64_t campaign, struct node_end_row **out, size_t *n,
 		    struct err *e);
 void node_end_rows_free(struct node_end_row *v, size_t n);
+/* How many allocations of a campaign each node was in. */
+struct node_use_row {
+	char *node;
+	int n;
+	bool last; /* in the newest one that holds a valid attempt */
+};
+int query_node_use(struct db *db, int64_t campaign, struct node_use_row **out, size_t *n,
+		   struct err *e);
+void node_use_rows_free(struct node_use_row *v, size_t n);
 /* An attempt of a new block that was not planned: what another attempt of this allocation left. It
  * is submitted, and its results are stored as those of any other. */
 int query_attempt_keep(struct db *db, int64_t block, int64_t allocation, int64_t *attempt_id,

@@ -7,7 +7,7 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { ENDS, NODE_ENDS, KEEP, EVENT_LAST };
+enum { ENDS, NODE_ENDS, NODE_USE, KEEP, EVENT_LAST };
 const char *const query_sql_jobs[] = {
 	/* One row an allocation, though it may hold several attempts. */
 	[ENDS] =
@@ -21,6 +21,13 @@ const char *const query_sql_jobs[] = {
 		      "WHERE l.campaign = :campaign AND l.outcome IS NOT NULL AND EXISTS (SELECT 1 "
 		      "FROM attempt a WHERE a.allocation = l.id AND a.id > c.resume_attempt) "
 		      "GROUP BY n.node, l.outcome ORDER BY n.node, l.outcome",
+	/* last: of the newest allocation with a valid attempt. */
+	[NODE_USE] =
+		"SELECT n.node, count(*) AS n, max(n.allocation = (SELECT max(a.allocation) FROM "
+		"attempt a JOIN block b ON b.id = a.block JOIN stage s ON s.id = b.stage WHERE "
+		"s.campaign = :campaign AND a.state = 'valid')) AS last FROM allocation l JOIN "
+		"allocation_node n ON n.allocation = l.id WHERE l.campaign = :campaign "
+		"GROUP BY n.node ORDER BY n.node",
 	[KEEP] = "INSERT INTO attempt(block, number, allocation, state, dir) "
 		 "VALUES (:block, 1, :allocation, 'submitted', 'blocks/' || :block || '.1')",
 	[EVENT_LAST] = "SELECT id, at_us, kind, text FROM event WHERE campaign = :campaign AND "
@@ -97,6 +104,38 @@ void node_end_rows_free(struct node_end_row *v, size_t n)
 		free(v[i].node);
 		free(v[i].outcome);
 	}
+	free(v);
+}
+
+int query_node_use(struct db *db, int64_t campaign, struct node_use_row **out, size_t *n,
+		   struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(NODE_USE), "count allocations by node", e);
+	struct node_use_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":campaign", campaign);
+	while (stmt_row(&s)) {
+		v = xgrow(v, used, &cap, sizeof *v);
+		v[used++] = (struct node_use_row){.node = col_text(&s, "node"),
+						  .n = col_int(&s, "n"),
+						  .last = col_bool(&s, "last")};
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		node_use_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void node_use_rows_free(struct node_use_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i].node);
 	free(v);
 }
 

@@ -133,11 +133,12 @@ int hours_parse(const char *text, struct hours *out, struct err *e)
 	int rc;
 
 	if (isalpha((unsigned char)*p) && !take_days(&p, &h.days))
-		return err_set(e, ERR_RECIPE, "\"%s\": days are Mon, Tue, Wed, Thu, Fri, Sat, Sun; %s",
-			       text, HOURS_LIKE);
+		return err_set(e, ERR_RECIPE,
+			       "\"%s\": days are Mon, Tue, Wed, Thu, Fri, Sat, Sun; %s", text,
+			       HOURS_LIKE);
 	h.from_min = take_clock(&p);
-	if (h.from_min < 0 || *p++ != '-' || (h.to_min = take_clock(&p)) < 0 ||
-	    (*p && *p != ' ') || h.from_min == DAY_MIN || h.from_min == h.to_min)
+	if (h.from_min < 0 || *p++ != '-' || (h.to_min = take_clock(&p)) < 0 || (*p && *p != ' ') ||
+	    h.from_min == DAY_MIN || h.from_min == h.to_min)
 		return err_set(e, ERR_RECIPE, "\"%s\": %s", text, HOURS_LIKE);
 	p += *p == ' ';
 	if ((rc = take_zone(text, p, h.zone, e)) < 0)
@@ -226,9 +227,9 @@ void hours_both_at(const struct strv *a, const struct strv *b, int64_t utc_us,
 
 	hours_at(a, at, &x);
 	hours_at(b, at, &y);
-	*out = (struct hours_state){
-		.open = x.open && y.open,
-		.closes_us = x.closes_us < y.closes_us ? x.closes_us : y.closes_us};
+	*out = (struct hours_state){.open = x.open && y.open,
+				    .closes_us = x.closes_us < y.closes_us ? x.closes_us
+									   : y.closes_us};
 	for (int i = 0; i < JOINS_MAX && !(x.open && y.open); i++) {
 		at = !x.open ? x.opens_us : y.opens_us;
 		if (at == 0)

@@ -230,8 +230,9 @@ static int exit_of_state(const struct campaign_row *row)
 {
 	switch (row->state) {
 	case CAMPAIGN_DONE:
-	case CAMPAIGN_RUNNING:
 		return 0;
+	case CAMPAIGN_RUNNING: /* with a reason: nothing may start now */
+		return row->reason ? 3 : 0;
 	case CAMPAIGN_STOPPED:
 		return 3;
 	case CAMPAIGN_FAILED:
@@ -300,7 +301,8 @@ static int drive_loop(struct driver *d, struct err *e)
 		read_signals(d);
 		if (d->signals)
 			return stop_by_signal(d, e);
-		if ((rc = campaign_step(d->campaign, &step, e)) < 0 || step == CAMPAIGN_OVER)
+		if ((rc = campaign_step(d->campaign, &step, e)) < 0 || step == CAMPAIGN_OVER ||
+		    step == CAMPAIGN_LATER)
 			break;
 		if (step == CAMPAIGN_WAIT && d->options->once)
 			break;
@@ -423,9 +425,10 @@ static int write_reports(struct workspace *w, const struct report *rep, int64_t 
 static void print_next(const struct report *rep, const struct workspace *w, int64_t id)
 {
 	bool fixed = rep->has_fix && recommend_confirmed(rep);
-	const char *verb = rep->campaign.state == CAMPAIGN_STOPPED ? "resume"
-			   : fixed                                 ? "recommend"
-								   : "report";
+	const char *verb = rep->campaign.state == CAMPAIGN_STOPPED   ? "resume"
+			   : rep->campaign.state == CAMPAIGN_RUNNING ? "resume"
+			   : fixed                                   ? "recommend"
+								     : "report";
 	_cleanup_free_ char *command = drive_command(verb, w, id);
 
 	printf("\nreport: %s/reports/campaign-%lld.md\n", w->root, (long long)id);

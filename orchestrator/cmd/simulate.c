@@ -244,7 +244,7 @@ static int drive(struct campaign *c, struct err *e)
 
 	for (int i = 0; i < STEPS_MAX && rc == 0 && step != CAMPAIGN_OVER; i++) {
 		rc = campaign_step(c, &step, e);
-		if (rc == 0 && step == CAMPAIGN_WAIT)
+		if (rc == 0 && (step == CAMPAIGN_WAIT || step == CAMPAIGN_LATER))
 			rc = campaign_wait(c, WAIT_US, -1, e);
 	}
 	if (rc == 0 && step != CAMPAIGN_OVER)

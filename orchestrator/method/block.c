@@ -167,7 +167,7 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s,
 	json_set_text(o, "token", b->token);
 	json_set_i64(o, "block", b->id);
 	json_set_i64(o, "attempt", b->attempt);
-	json_set_i64(o, "deadline_us", 0);
+	json_set_i64(o, "deadline_us", limits_close_us(c));
 	json_set(o, "window", window_json(&w));
 	json_set(o, "limits", limits_json(&w));
 	json_set(o, "launch", launch_json(&c->recipe->resources));
@@ -208,15 +208,22 @@ int block_write(struct campaign *c, const struct stage_row *s, const struct bloc
 
 /* -- submitting ------------------------------------------------------------------------------- */
 
+static int64_t slots_limit_s(const struct campaign *c, const struct stage_row *s, size_t n_slots)
+{
+	return (method_workload(c->recipe, s->kind).trial_limit_s + 2 * GRACE_S) *
+		       (int64_t)n_slots +
+	       ALLOCATION_SLACK_S;
+}
+
+/* A limit that reaches beyond the window is cut at its end, where the trials still fit. */
 static int64_t allocation_limit_s(const struct campaign *c, const struct stage_row *s,
 				  const struct block_row *b)
 {
-	const struct recipe *r = c->recipe;
+	int64_t limit = c->recipe->resources.time_limit_s, left = limits_left_s(c);
 
-	if (r->resources.time_limit_s > 0)
-		return r->resources.time_limit_s;
-	return (method_workload(r, s->kind).trial_limit_s + 2 * GRACE_S) * (int64_t)b->n_slots +
-	       ALLOCATION_SLACK_S;
+	if (limit <= 0)
+		limit = slots_limit_s(c, s, b->n_slots);
+	return left > 0 && limit > left ? left : limit;
 }
 
 static void job_env(const struct campaign *c, struct strv *env)
@@ -233,27 +240,41 @@ static void job_env(const struct campaign *c, struct strv *env)
 }
 
 /* -ERR_TEMP: in doubt, or not now. The next collect looks for the token before it tries again. */
-static void add_to_list(struct buf *b, const char *what)
+/* Names of a list as Slurm writes it go in as they are: brackets stay together. */
+static void add_list(struct strv *v, const char *list)
 {
-	if (what && *what)
-		buf_printf(b, "%s%s", b->len ? "," : "", what);
+	if (list && *list)
+		strv_add(v, list);
 }
 
-/* The recipe's nodes to leave out, those that the stage avoids, and the faulty ones; *out heap,
- * NULL: none. */
-static int excluded(struct campaign *c, const struct stage_row *s, char **out, struct err *e)
+/* The nodes to leave out (the recipe's, those that the stage avoids, faulty ones, and what the
+ * placement says) and those to use; heap, NULL: none. */
+static int choose_nodes(struct campaign *c, const struct stage_row *s, char **exclude,
+			char **nodelist, struct err *e)
 {
-	struct strv faulty = {0};
-	struct buf b = {0};
-	int rc = ends_faulty_nodes(c, &faulty, e);
+	const struct resources *r = &c->recipe->resources;
+	struct strv out = {0};
+	int rc = ends_faulty_nodes(c, &out, e);
 
-	add_to_list(&b, c->recipe->resources.exclude);
-	add_to_list(&b, s->avoid_nodes);
-	for (size_t i = 0; i < faulty.n; i++)
-		add_to_list(&b, faulty.v[i]);
-	strv_free(&faulty);
-	*out = b.len ? buf_take(&b) : NULL;
+	if (rc == 0)
+		rc = place_block(c, &out, nodelist, e);
+	add_list(&out, r->exclude);
+	if (r->placement != PLACEMENT_SAME)
+		add_list(&out, s->avoid_nodes);
+	*exclude = place_join(&out);
+	if (!*nodelist && r->nodelist)
+		*nodelist = xstrdup(r->nodelist);
+	strv_free(&out);
 	return rc;
+}
+
+/* A job that cannot end within the window is taken out of the queue, though nobody is there. */
+static char *deadline_text(const struct campaign *c, char out[32])
+{
+	int64_t s = (limits_close_us(c) - clock_utc_us(c->ws->clock)) / 1000000;
+
+	snprintf(out, 32, "now+%lld", (long long)s);
+	return out;
 }
 
 static int submit(struct campaign *c, const struct stage_row *s, const struct block_row *b,
@@ -261,10 +282,12 @@ static int submit(struct campaign *c, const struct stage_row *s, const struct bl
 {
 	const struct resources *r = &c->recipe->resources;
 	_cleanup_free_ char *dir = attempt_dir(c, b), *output = fs_join(dir, "agent.out");
-	_cleanup_free_ char *exclude = NULL;
+	_cleanup_free_ char *exclude = NULL, *nodelist = NULL;
 	_cleanup_(strv_free) struct strv env = {0};
 	const char *dirs[1] = {dir};
 	char id[64];
+	struct job_options options = r->options;
+	char deadline[32];
 	struct sched_job job = {
 		.token = b->token,
 		.block_dirs = dirs,
@@ -283,14 +306,17 @@ static int submit(struct campaign *c, const struct stage_row *s, const struct bl
 		.qos = r->qos,
 		.reservation = r->reservation,
 		.constraint = r->constraint,
-		.nodelist = r->nodelist,
-		.options = &r->options,
+		.options = &options,
 	};
 	int rc;
 
-	if ((rc = campaign_owned(c, e)) < 0 || (rc = excluded(c, s, &exclude, e)) < 0)
+	if ((rc = campaign_owned(c, e)) < 0 ||
+	    (rc = choose_nodes(c, s, &exclude, &nodelist, e)) < 0)
 		return rc;
 	job.exclude = exclude;
+	job.nodelist = nodelist;
+	if (limits_close_us(c) && !options.deadline)
+		options.deadline = deadline_text(c, deadline);
 	job_env(c, &env);
 	job.env = strv_end(&env);
 	rc = c->sched->submit(c->run, &job, id, e);
@@ -342,6 +368,18 @@ static struct slot *plan_slots(const struct campaign *c, const struct stage_row 
 	}
 	*n = warm + n_arms * repeats;
 	return v;
+}
+
+int64_t block_length_s(const struct campaign *c, const struct stage_row *s)
+{
+	_cleanup_free_ size_t *arms = xcalloc(s->n_arms + 1, sizeof *arms);
+	_cleanup_free_ struct slot *slots = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_arms; i++)
+		arms[i] = i;
+	slots = plan_slots(c, s, 0, arms, s->n_arms, &n);
+	return slots_limit_s(c, s, n);
 }
 
 static int add_block(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
@@ -625,6 +663,10 @@ static int adopt(struct campaign *c, const struct stage_row *s, const struct blo
 			      b->index + 1);
 		return query_allocation_submitted(c->ws->db, b->allocation, st.id,
 						  clock_utc_us(c->ws->clock), e);
+	}
+	if (limits_left_s(c) < slots_limit_s(c, s, b->n_slots)) {
+		*changed = false; /* the next window's first block */
+		return 0;
 	}
 	if ((rc = block_write(c, s, b, e)) < 0)
 		return rc;

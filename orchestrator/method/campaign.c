@@ -302,6 +302,15 @@ static int load_cost(struct campaign *c, struct err *e)
 
 /* Whoever resumes a stopped campaign has seen why it stopped: budgets that are used up begin anew,
  * and blocks that were lost too often are tried again. */
+static bool node_hours_over(const struct campaign *c)
+{
+	const struct budget *b = &c->recipe->budget;
+	double h = (c->node_s - c->row.resume_node_s) / 3600;
+
+	return (b->node_hours > 0 && h >= b->node_hours) ||
+	       (b->gpu_hours > 0 && h * c->recipe->resources.gpus_per_node >= b->gpu_hours);
+}
+
 static int resume_state(struct campaign *c, struct err *e)
 {
 	const struct budget *b = &c->recipe->budget;
@@ -311,7 +320,7 @@ static int resume_state(struct campaign *c, struct err *e)
 		return 0;
 	if (b->trials > 0 && c->trials - c->row.resume_trials >= b->trials)
 		c->row.resume_trials = c->trials;
-	if (b->node_hours > 0 && (c->node_s - c->row.resume_node_s) / 3600 >= b->node_hours)
+	if (node_hours_over(c))
 		c->row.resume_node_s = c->node_s;
 	rc = query_campaign_resume(c->ws->db, c->row.id, c->row.resume_trials, c->row.resume_node_s,
 				   e);
@@ -465,8 +474,52 @@ static int conclude(struct campaign *c, const struct stage_row *s, const struct 
 	return facts_load(c, e);
 }
 
+/* Say once why nothing starts now; the campaign stays running, so that `fettle tick` goes on. */
+static int put_off(struct campaign *c, const char *why, struct err *e)
+{
+	int rc;
+
+	if (str_eq(c->row.reason, why))
+		return 0;
+	rc = query_campaign_state(c->ws->db, c->row.id, CAMPAIGN_RUNNING, why, 0, e);
+	if (rc < 0)
+		return rc;
+	free(c->row.reason);
+	c->row.reason = xstrdup(why);
+	campaign_tell(c, PROGRESS_NOTE, 0, "%s", why);
+	return campaign_event(c, e, "window", "%s", why);
+}
+
+static int no_reason(struct campaign *c, struct err *e)
+{
+	if (!c->row.reason)
+		return 0;
+	free(TAKE(c->row.reason));
+	return query_campaign_state(c->ws->db, c->row.id, CAMPAIGN_RUNNING, NULL, 0, e);
+}
+
+/* A block, if the window and the idle nodes let it start now. */
+static int start_or_wait(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
+			 enum campaign_step *out, struct err *e)
+{
+	_cleanup_free_ char *why = limits_window_text(c, block_length_s(c, s));
+	int rc;
+
+	if (why) {
+		*out = c->facts.in_flight ? CAMPAIGN_WAIT : CAMPAIGN_LATER;
+		return put_off(c, why, e);
+	}
+	if (!limits_nodes_idle(c)) {
+		*out = CAMPAIGN_WAIT;
+		return put_off(c, "waits for idle nodes, as budget.idle_nodes wants", e);
+	}
+	rc = no_reason(c, e);
+	return rc < 0 ? rc : block_start(c, s, ops, e);
+}
+
 /* Nothing is in flight: look at what there is, then run more blocks or conclude. */
-static int idle_stage(struct campaign *c, const struct stage_ops *ops, struct err *e)
+static int idle_stage(struct campaign *c, const struct stage_ops *ops, enum campaign_step *out,
+		      struct err *e)
 {
 	struct stage_row *s = &c->facts.stages[c->facts.n_stages - 1];
 	int rc = ops->look ? ops->look(c, s, e) : 0;
@@ -478,22 +531,21 @@ static int idle_stage(struct campaign *c, const struct stage_ops *ops, struct er
 		return rc;
 	if (c->facts.valid >= c->wanted)
 		return conclude(c, s, ops, e);
-	return c->facts.over_budget ? budget_over(c, e) : block_start(c, s, ops, e);
+	return c->facts.over_budget ? budget_over(c, e) : start_or_wait(c, s, ops, out, e);
 }
 
 static int busy_stage(struct campaign *c, const struct stage_ops *ops, enum campaign_step *out,
 		      struct err *e)
 {
 	const struct stage_row *s = &c->facts.stages[c->facts.n_stages - 1];
-	size_t at_once = c->capacity.jobs_at_once > 0 ? (size_t)c->capacity.jobs_at_once : 1;
 	bool changed = false;
 	int rc = block_collect(c, s, &changed, e);
 
 	if (rc < 0 || changed)
 		return rc < 0 ? rc : facts_load_blocks(c, e);
-	if (!c->facts.over_budget && c->facts.in_flight < at_once &&
+	if (!c->facts.over_budget && c->facts.in_flight < limits_at_once(c) &&
 	    c->facts.valid + c->facts.in_flight < c->wanted)
-		return block_start(c, s, ops, e);
+		return start_or_wait(c, s, ops, out, e);
 	*out = CAMPAIGN_WAIT;
 	return 0;
 }
@@ -528,7 +580,7 @@ static int run_stage(struct campaign *c, enum campaign_step *out, struct err *e)
 		return 0;
 	if (c->facts.in_flight > 0)
 		return busy_stage(c, ops, out, e);
-	return idle_stage(c, ops, e);
+	return idle_stage(c, ops, out, e);
 }
 
 static int act(struct campaign *c, const struct action *a, enum campaign_step *out, struct err *e)

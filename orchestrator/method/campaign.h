@@ -69,6 +69,7 @@ void campaign_close(struct campaign *c); /* drops the lease; jobs go on; NULL is
 enum campaign_step {
 	CAMPAIGN_AGAIN, /* something was done: call again at once */
 	CAMPAIGN_WAIT,  /* jobs are in flight: wait, then call again */
+	CAMPAIGN_LATER, /* nothing is in flight and nothing may start now: campaign_get()->reason */
 	CAMPAIGN_OVER,  /* done, stopped or failed: see campaign_row() */
 };
 /* Do the next thing. Every change is committed when it returns. */

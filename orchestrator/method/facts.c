@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "orchestrator/base/hours.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/method/method.h"
 
@@ -36,11 +37,18 @@ static void count_blocks(struct facts *f)
 static const char *used_up(const struct campaign *c)
 {
 	const struct budget *b = &c->recipe->budget;
+	double node_h = (c->node_s - c->row.resume_node_s) / 3600;
+	int64_t deadline;
 
+	if (b->deadline && hours_moment(b->deadline, &deadline, NULL) == 0 &&
+	    clock_utc_us(c->ws->clock) >= deadline)
+		return "time (its deadline)";
 	if (c->row.deadline_us > 0 && clock_utc_us(c->ws->clock) >= c->row.deadline_us)
 		return "time";
-	if (b->node_hours > 0 && (c->node_s - c->row.resume_node_s) / 3600 >= b->node_hours)
+	if (b->node_hours > 0 && node_h >= b->node_hours)
 		return "node hours";
+	if (b->gpu_hours > 0 && node_h * c->recipe->resources.gpus_per_node >= b->gpu_hours)
+		return "GPU hours";
 	if (b->trials > 0 && c->trials - c->row.resume_trials >= b->trials)
 		return "trials";
 	return NULL;

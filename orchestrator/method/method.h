@@ -73,10 +73,11 @@ struct campaign {
 	struct facts facts;
 	int64_t trials; /* cost so far, added up: it equals query_cost()'s */
 	double node_s;
-	int64_t beat_us;   /* last heartbeat, monotonic */
-	struct kvs waits;  /* what was last said about a job that waits, by its id */
-	bool ends_changed; /* a job ended since ends_stop_reason() looked */
-	size_t wanted;     /* valid blocks that the open stage wanted when it was last asked */
+	int64_t beat_us;     /* last heartbeat, monotonic */
+	struct kvs waits;    /* what was last said about a job that waits, by its id */
+	int64_t capacity_us; /* when capacity was asked for, monotonic */
+	bool ends_changed;   /* a job ended since ends_stop_reason() looked */
+	size_t wanted;       /* valid blocks that the open stage wanted when it was last asked */
 	progress_f tell;
 	void *tell_ctx;
 };
@@ -191,6 +192,9 @@ int block_start(struct campaign *c, const struct stage_row *s, const struct stag
 /* Poll what is in flight, ingest what is done, mark what is lost. *changed: facts must be loaded
  * again. */
 int block_collect(struct campaign *c, const struct stage_row *s, bool *changed, struct err *e);
+/* How long the trials of a whole block of the stage may take with all its arms, with what an
+ * allocation needs beside them. */
+int64_t block_length_s(const struct campaign *c, const struct stage_row *s);
 int block_cancel_all(struct campaign *c, struct err *e);
 /* Write block.json of an attempt into its directory (made here). */
 int block_write(struct campaign *c, const struct stage_row *s, const struct block_row *b,
@@ -222,6 +226,26 @@ int waits_pending(struct campaign *c, const struct block_row *b, const struct sc
 		  bool *give_up, struct err *e);
 int waits_suspended(struct campaign *c, const struct block_row *b, struct err *e); /* note it */
 bool waits_was_suspended(struct campaign *c, const struct block_row *b);
+
+/* -- place.c: where ------------------------------------------------------------------------------
+ */
+
+/* Adds to the nodes to leave out, or gives those to use (heap, NULL: any). */
+char *place_join(const struct strv *nodes); /* comma separated; heap, NULL: none */
+int place_block(struct campaign *c, struct strv *exclude, char **nodelist, struct err *e);
+
+/* -- limits.c: when, and how much at a time -----------------------------------------------------
+ */
+
+/* The end of the window that is open now; 0: no window, or it is closed. */
+int64_t limits_close_us(const struct campaign *c);
+/* How long an allocation that is submitted now may last; INT64_MAX: no window; 0 or less: not at
+ * all. */
+int64_t limits_left_s(const struct campaign *c);
+/* Why an allocation of this length may not be submitted now; heap, NULL: it may. */
+char *limits_window_text(const struct campaign *c, int64_t length_s);
+bool limits_nodes_idle(struct campaign *c);      /* as many as the budget wants to see */
+size_t limits_at_once(const struct campaign *c); /* most allocations in flight */
 
 /* -- keep.c -------------------------------------------------------------------------------------
  */

@@ -30,14 +30,15 @@ enum purpose {
 };
 
 static const char *const members[] = {
-	"base",        "sd_run",         "tails",      "noisier",      "straggler_p", "straggler",
-	"ar1",         "sd_alloc",       "sd_node",    "sd_arm_alloc", "drift",       "order",
-	"trend",       "effects",        "loss",       "loss_effects", "loss_sd",     "metrics",
-	"fixed",       "metric_effects", "trial_s",    "queue_s",      "spread_s",    "nodes",
-	"at_once",     "by_job",         "persist",    "in_memory",    "undelivered", "out_lines",
-	"maps",        "fails",          "nan",        "faults",       "hand_over",   "acks",
-	"sd_step",     "slow_p",         "slow",       "step_drift",   "outlier_p",   "outlier",
-	"neighbour_p", "neighbour",      "throttle_p", "throttle",     "steps",       NULL,
+	"base",      "sd_run",         "tails",     "noisier",      "straggler_p", "straggler",
+	"ar1",       "sd_alloc",       "sd_node",   "sd_arm_alloc", "drift",       "order",
+	"trend",     "effects",        "loss",      "loss_effects", "loss_sd",     "metrics",
+	"fixed",     "metric_effects", "trial_s",   "queue_s",      "spread_s",    "nodes",
+	"at_once",   "sticky",         "by_job",    "persist",      "in_memory",   "undelivered",
+	"out_lines", "maps",           "fails",     "nan",          "faults",      "hand_over",
+	"acks",      "sd_step",        "slow_p",    "slow",         "step_drift",  "outlier_p",
+	"outlier",   "neighbour_p",    "neighbour", "throttle_p",   "throttle",    "steps",
+	NULL,
 };
 static const char *const fault_members[] = {
 	"lost",         "void",        "node_fail",
@@ -178,6 +179,7 @@ int fake_truth_read(const char *spec, struct fake_truth *out, struct err *e)
 		return rc;
 	}
 	t.fixed = json_bool(json_get(t.spec, "fixed"), false);
+	t.sticky = json_bool(json_get(t.spec, "sticky"), false);
 	t.by_job = json_bool(json_get(t.spec, "by_job"), false);
 	t.in_memory = json_bool(json_get(t.spec, "in_memory"), false);
 	t.persist = !t.in_memory && json_bool(json_get(t.spec, "persist"), true);

@@ -40,6 +40,7 @@
  *   trial_s [3], queue_s [0]     virtual seconds of a trial and in the queue
  *   spread_s [0]                 a job takes up to so many seconds longer, by chance
  *   nodes [1], at_once [1]       its size; allocations take the nodes in turn
+ *   sticky [false]               they take the first node that they may, all of them
  * Faults:
  *   undelivered []         names that the ranks' evidence lacks: variables, or arguments with their
  *                          value
@@ -86,7 +87,7 @@ struct fake_truth {
 	double neighbour_p, neighbour, throttle_p, throttle;
 	double trial_s, queue_s, spread_s;
 	int nodes, at_once;
-	bool t3, fixed, by_job, persist, in_memory, steps;
+	bool t3, fixed, sticky, by_job, persist, in_memory, steps;
 	struct fake_faults faults;
 };
 

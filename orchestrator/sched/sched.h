@@ -87,6 +87,7 @@ struct sched_status {
 
 struct sched_capacity {
 	int nodes_total, nodes_idle; /* of the partition asked for; local: 1, 1 */
+	int nodes_out;               /* of those, down or drained */
 	int jobs_at_once;            /* how many allocations of ours make sense at the same time */
 	char summary[256];           /* for doctor */
 };

@@ -360,16 +360,18 @@ static bool in_list(const char *list, const char *node)
 	return false;
 }
 
-/* Nodes take turns; those that the job excludes are passed over, unless that leaves none. */
+/* Nodes take turns; those that the job excludes or does not name are passed over, unless that
+ * leaves none. */
 static int choose_node(const struct sched_run *s, const struct sched_job *job)
 {
 	struct job j = {0};
 	char name[32];
 
 	for (int i = 0; i < s->truth.nodes; i++) {
-		j.node = (int)((s->seq - 1 + i) % s->truth.nodes);
+		j.node = (int)(((s->truth.sticky ? 0 : s->seq - 1) + i) % s->truth.nodes);
 		node_name(&j, name);
-		if (!in_list(job->exclude, name))
+		if (!in_list(job->exclude, name) &&
+		    (!job->nodelist || in_list(job->nodelist, name)))
 			return j.node;
 	}
 	return (int)((s->seq - 1) % s->truth.nodes);

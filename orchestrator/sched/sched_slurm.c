@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Slurm, through fettle-slurm. One RPC asks for all our jobs, politely: at most once a second while
- * one runs, more and more seldom while all of them wait; poll() answers from memory in between. */
+/* Slurm, through fettle-slurm. One RPC asks for all our jobs, politely: every 2 s, rising to 30 s
+ * while nothing happens; poll() answers from memory in between. Results do not wait for that: the
+ * campaign looks at files first. */
 #include "orchestrator/sched/sched.h"
 
 #include <errno.h>
@@ -20,9 +21,9 @@
 enum {
 	US_PER_S = 1000000,
 	US_PER_MS = 1000,
-	POLL_RUNNING_US = US_PER_S,
-	POLL_PENDING_MAX_US = 15 * US_PER_S,
-	PENDING_SHARE = 4, /* a job that has waited for t is asked about again after t / 4 */
+	POLL_MIN_US = 2 * US_PER_S,
+	POLL_MAX_US = 30 * US_PER_S,
+	QUIET_SHARE = 4, /* when nothing has happened for t, the next question comes after t / 4 */
 	NAP_MIN_US = 20 * US_PER_MS,
 	WAIT_MAX_US = 600 * US_PER_S, /* poll(2) counts in an int of milliseconds; callers come back
 					 anyway */
@@ -136,13 +137,10 @@ static void forget_old(struct sched_run *s, const char *const *ids, size_t n)
 /* How long the last answer is good enough. */
 static int64_t poll_interval_us(const struct sched_run *s)
 {
-	int64_t us = (clock_mono_us(s->clock) - s->changed_us) / PENDING_SHARE;
+	int64_t us = (clock_mono_us(s->clock) - s->changed_us) / QUIET_SHARE;
 
-	for (size_t i = 0; i < s->n_seen; i++)
-		if (s->seen[i].state != JOB_PENDING)
-			return POLL_RUNNING_US;
-	us = us > POLL_PENDING_MAX_US ? POLL_PENDING_MAX_US : us;
-	return us < POLL_RUNNING_US ? POLL_RUNNING_US : us;
+	us = us > POLL_MAX_US ? POLL_MAX_US : us;
+	return us < POLL_MIN_US ? POLL_MIN_US : us;
 }
 
 static int64_t until_due_us(const struct sched_run *s)
@@ -495,8 +493,9 @@ static int slurm_capacity(struct sched_run *s, struct sched_capacity *out, struc
 	*out = (struct sched_capacity){
 		.nodes_total = (int)json_i64(json_get(reply, "nodes_total"), 0),
 		.nodes_idle = (int)json_i64(json_get(reply, "nodes_idle"), 0),
+		.nodes_out = (int)json_i64(json_get(reply, "nodes_out"), 0),
 	};
-	usable = out->nodes_total - (int)json_i64(json_get(reply, "nodes_out"), 0);
+	usable = out->nodes_total - out->nodes_out;
 	out->jobs_at_once = usable > 1 ? usable : 1;
 	summarise(s, reply, out);
 	return 0;

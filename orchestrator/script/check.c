@@ -287,6 +287,28 @@ static bool has_gpu(const char *gres)
 	return false;
 }
 
+/* What the budget allows must leave room for one block. */
+static int check_budget(const struct reader *r, const struct recipe *recipe, struct err *e)
+{
+	const struct budget *b = &recipe->budget;
+	const struct resources *s = &recipe->resources;
+	int nodes = s->nodes > 0 ? s->nodes : 1;
+
+	if (b->gpu_hours > 0 && s->gpus_per_node == 0)
+		return reader_fault(r, "budget.gpu_hours", e,
+				    "needs resources.gpus_per_node, or nothing would be counted");
+	if (b->nodes && b->nodes < nodes)
+		return reader_fault(r, "budget.nodes", e,
+				    "one trial has %d nodes already (resources.nodes)", nodes);
+	if (s->among.n && (int)s->among.n < nodes)
+		return reader_fault(r, "resources.among", e,
+				    "names %zu nodes, and one trial has %d (resources.nodes)",
+				    s->among.n, nodes);
+	if (s->among.n && s->nodelist)
+		return reader_fault(r, "resources.among", e, "excludes nodelist: keep one of them");
+	return 0;
+}
+
 static int check_resources(const struct reader *r, const struct resources *s, struct err *e)
 {
 	long tasks = (s->nodes ? s->nodes : 1L) * (s->tasks_per_node ? s->tasks_per_node : 1L);
@@ -436,6 +458,8 @@ int check_plan(const struct reader *r, struct recipe *recipe, struct err *e)
 		rc = check_blocks(r, recipe, e);
 	if (!rc)
 		rc = check_resources(r, &recipe->resources, e);
+	if (!rc)
+		rc = check_budget(r, recipe, e);
 	if (!rc)
 		rc = check_objective(r, recipe, e);
 	if (!rc)

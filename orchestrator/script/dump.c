@@ -100,6 +100,25 @@ static void dump_resources(const struct resources *r, struct buf *out)
 	put_text(&d, "exclude", r->exclude);
 	dump_options(&r->options, &d);
 	put_text(&d, "launcher", r->launcher);
+	put_text(&d, "placement", placement_name(r->placement));
+	put_texts(&d, "among", &r->among);
+}
+
+static void dump_budget(const struct budget *b, struct buf *out)
+{
+	struct dump d = {out, "budget."};
+
+	put_number(&d, "wall_s", b->wall_s);
+	put_number(&d, "node_hours", b->node_hours);
+	put_i64(&d, "trials", b->trials);
+	put_number(&d, "gpu_hours", b->gpu_hours);
+	put_text(&d, "deadline", b->deadline);
+	put_texts(&d, "window", &b->window);
+	put_texts(&d, "site_window", &b->site_window);
+	put_i64(&d, "jobs", b->jobs);
+	put_i64(&d, "nodes", b->nodes);
+	put_i64(&d, "idle_nodes", b->idle_nodes);
+	put_number(&d, "stuck_s", b->stuck_s);
 }
 
 static void dump_bundles(const struct knob *k, const struct dump *d)
@@ -196,9 +215,7 @@ void script_plan_dump(const struct recipe *r, struct buf *out)
 	if (r->second)
 		put_text(&d, "second_objective.better", better_name(r->second_better));
 	dump_lists(r, out);
-	put_number(&d, "budget.wall_s", r->budget.wall_s);
-	put_number(&d, "budget.node_hours", r->budget.node_hours);
-	put_i64(&d, "budget.trials", r->budget.trials);
+	dump_budget(&r->budget, out);
 	put_text(&d, "mode", run_mode_name(r->mode));
 	put_i64(&d, "rounds", r->rounds);
 	put_number(&d, "alpha", r->alpha);

@@ -18,6 +18,9 @@ extern const struct schema schema_caps;                                     /* o
 extern const struct schema schema_resources; /* into struct resources */
 extern const struct schema schema_budget;    /* into struct budget */
 extern const struct schema schema_quality;   /* into struct quality_settings */
+/* Hours as base/hours.h reads them, one text or a list, into a struct strv. */
+int schema_read_window(const struct reader *r, const struct json *v, const char *path, void *out,
+		       struct err *e);
 struct quality_settings schema_quality_defaults(void);
 /* Every schema, in the order of the reference; NULL at the end. */
 extern const struct schema *const schema_all[];

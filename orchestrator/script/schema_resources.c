@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+static const char *const placement_words[] = {"any", "same", "spread", NULL};
 static const char *const launcher_words[] = {"exec", "srun", "mpirun", "torchrun", NULL};
 
 #define IN(member) offsetof(struct resources, member)
@@ -73,6 +74,20 @@ static const struct field resources_fields[] = {
 	OPTION(comment, "a comment on each job", "\"tuning\""),
 	OPTION(mail_type, "events of a job that are mailed", "\"FAIL,TIME_LIMIT\""),
 	OPTION(mail_user, "who gets the mail", "\"me@example.org\""),
+	{.name = "placement",
+	 .type = FIELD_WORD,
+	 .words = placement_words,
+	 .offset = IN(placement),
+	 .dflt = "`\"any\"`",
+	 .doc = "where blocks run: `any`, wherever the scheduler puts them; `same`, all on the nodes "
+		"of the first; `spread`, on nodes that had fewest so far",
+	 .example = "\"spread\""},
+	{.name = "among",
+	 .type = FIELD_TEXTS,
+	 .offset = IN(among),
+	 .dflt = "all nodes",
+	 .doc = "nodes that blocks take turns on, those that had fewest so far first",
+	 .example = "{ \"n1\", \"n2\", \"n3\" }"},
 	{.name = "launcher",
 	 .type = FIELD_CHOICE,
 	 .words = launcher_words,

@@ -12,6 +12,12 @@
 
 #define AT(member) offsetof(struct site, member)
 
+#define COUNT(field, member, text)                                                            \
+	{                                                                                     \
+		.name = field, .type = FIELD_INT, .min = 1, .max = 1e6, .offset = AT(member), \
+		.dflt = "no cap", .doc = text                                                 \
+	}
+
 static const struct field caps_fields[] = {
 	{.name = "nodes",
 	 .type = FIELD_INT,
@@ -56,6 +62,27 @@ static const struct field caps_fields[] = {
 	 .unit = "s",
 	 .dflt = "no cap",
 	 .doc = "longest `workload.limits.trial_s`"},
+	{.name = "gpu_hours",
+	 .type = FIELD_NUMBER,
+	 .min = 0,
+	 .max = 1e9,
+	 .above = true,
+	 .offset = AT(gpu_hours),
+	 .unit = "GPU hours",
+	 .dflt = "no cap",
+	 .doc = "the same by GPUs, for campaigns that ask for GPUs"},
+	COUNT("jobs", jobs, "most jobs in flight of a campaign"),
+	COUNT("nodes_at_once", nodes_at_once, "most nodes that those have together"),
+	COUNT("idle_nodes", idle_nodes,
+	      "a job is submitted only while at least so many nodes of the partition are idle"),
+	{.name = "window",
+	 .type = FIELD_CUSTOM,
+	 .read = schema_read_window,
+	 .kind = "hours, or list of hours",
+	 .offset = AT(window),
+	 .dflt = "always",
+	 .doc = "blocks run in these hours only, whatever a campaign's own window says",
+	 .example = "\"20:00-07:00 Europe/Berlin\""},
 	{.name = NULL},
 };
 const struct schema schema_caps = {"caps", caps_fields};
@@ -177,6 +204,7 @@ void site_done(struct site *s)
 {
 	kvs_free(&s->forbidden);
 	strv_free(&s->recipe_path);
+	strv_free(&s->window);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -212,6 +240,20 @@ static int check_forbidden(const struct site *s, const struct knob *k, struct er
 		       s->src->path, locate_line(s->src->text, at));
 }
 
+static int check_turns(const struct site *s, const struct reader *r, const struct budget *b,
+		       struct err *e)
+{
+	if (s->gpu_hours > 0 && b->gpu_hours > s->gpu_hours)
+		return above_cap(s, r, "budget.gpu_hours", "gpu_hours", b->gpu_hours, s->gpu_hours,
+				 e);
+	if (s->jobs && b->jobs > s->jobs)
+		return above_cap(s, r, "budget.jobs", "jobs", b->jobs, s->jobs, e);
+	if (s->nodes_at_once && b->nodes > s->nodes_at_once)
+		return above_cap(s, r, "budget.nodes", "nodes_at_once", b->nodes, s->nodes_at_once,
+				 e);
+	return 0;
+}
+
 int site_apply(const struct site *s, const struct reader *r, struct recipe *recipe, struct err *e)
 {
 	struct budget *b = &recipe->budget;
@@ -238,6 +280,7 @@ int site_apply(const struct site *s, const struct reader *r, struct recipe *reci
 	if (s->node_hours > 0 && b->node_hours > s->node_hours)
 		return above_cap(s, r, "budget.node_hours", "node_hours", b->node_hours,
 				 s->node_hours, e);
+	rc = check_turns(s, r, b, e);
 	for (size_t i = 0; i < recipe->n_knobs && !rc; i++)
 		rc = check_forbidden(s, &recipe->knobs[i], e);
 	if (rc)
@@ -245,5 +288,12 @@ int site_apply(const struct site *s, const struct reader *r, struct recipe *reci
 	b->trials = b->trials ? b->trials : s->trials;
 	b->wall_s = b->wall_s > 0 ? b->wall_s : s->wall_s;
 	b->node_hours = b->node_hours > 0 ? b->node_hours : s->node_hours;
+	if (recipe->resources.gpus_per_node > 0)
+		b->gpu_hours = b->gpu_hours > 0 ? b->gpu_hours : s->gpu_hours;
+	b->jobs = b->jobs ? b->jobs : s->jobs;
+	b->nodes = b->nodes ? b->nodes : s->nodes_at_once;
+	b->idle_nodes = b->idle_nodes > s->idle_nodes ? b->idle_nodes : s->idle_nodes;
+	for (size_t i = 0; i < s->window.n; i++)
+		strv_add(&b->site_window, s->window.v[i]);
 	return 0;
 }

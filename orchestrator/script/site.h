@@ -14,7 +14,9 @@ struct site {
 	const struct json *defaults;     /* borrowed; NULL: none */
 	int nodes;                       /* caps; 0: none */
 	int64_t trials, trial_s;
-	double wall_s, node_hours;
+	double wall_s, node_hours, gpu_hours;
+	int jobs, nodes_at_once, idle_nodes;
+	struct strv window;      /* hours outside of which no block runs */
 	struct kvs forbidden;    /* knob or variable -> why */
 	struct strv recipe_path; /* absolute directories */
 };

@@ -313,7 +313,7 @@ shows() {
 	begun "$dir"
 	cluster end slurmctld
 	touch "$BATS_TEST_TMPDIR/go"
-	sleep 1.1
+	sleep 2.1
 	say poll "$id"
 	expect "$id unknown none 0 n? *"
 	say find fettle:absent
@@ -328,7 +328,7 @@ shows() {
 @test "a number that slurmctld gave to another job is not ours" {
 	submit "$(new_token)" "$(new_block 'sleep 60')"
 	scontrol update job "$id" name=other
-	sleep 1.1
+	sleep 2.1
 	say poll "$id"
 	expect "$id gone none 0 *"
 }
@@ -338,7 +338,7 @@ shows() {
 	say until running 120 "$id"
 	say kill 9
 	expect ok
-	sleep 1.1
+	sleep 2.1
 	say poll "$id"
 	expect "$id running none 0 n? -"
 }
@@ -364,7 +364,7 @@ shows() {
 	say until running 120 "$id"
 	sdiag -r >/dev/null
 	since=$SECONDS
-	sleep 1.1
+	sleep 2.1
 	for ((i = 0; i < 50; i++)); do
 		say poll "$id" >/dev/null
 	done

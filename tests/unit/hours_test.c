@@ -122,11 +122,21 @@ static void test_hours_that_touch_are_one(void **state)
 
 static void test_bad_texts(void **state)
 {
-	static const char *const bad[] = {
-		"",           "22:00",          "22:00-",        "25:00-06:00",  "22:00-06:60",
-		"22-6",       "22:00-22:00",    "Mom 22:00-06:00", "Mon22:00-06:00", "24:00-06:00",
-		"Mon- 22:00-06:00", "22:00-06:00 Europe/Berlim", "22:00-06:00 ../../etc/passwd",
-		"22:00-06:00 /etc/localtime", "22:00-06:00x"};
+	static const char *const bad[] = {"",
+					  "22:00",
+					  "22:00-",
+					  "25:00-06:00",
+					  "22:00-06:60",
+					  "22-6",
+					  "22:00-22:00",
+					  "Mom 22:00-06:00",
+					  "Mon22:00-06:00",
+					  "24:00-06:00",
+					  "Mon- 22:00-06:00",
+					  "22:00-06:00 Europe/Berlim",
+					  "22:00-06:00 ../../etc/passwd",
+					  "22:00-06:00 /etc/localtime",
+					  "22:00-06:00x"};
 	struct hours h;
 	int64_t us;
 

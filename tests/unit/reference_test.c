@@ -167,7 +167,7 @@ static void test_examples_use_every_field(void **state)
 						"subkey", "flag", "min",     "max",
 						"maps",   "fact", "metric",  "worth_trying",
 						"share",  "gain", "ceiling", "why",
-						NULL};
+						"among",  NULL};
 	_cleanup_free_ char *text = readme();
 
 	(void)state;

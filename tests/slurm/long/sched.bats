@@ -36,7 +36,7 @@ teardown() {
 	say until running 300 "$id"
 	begun "$dir"
 	scontrol suspend "$id"
-	sleep 1.1
+	sleep 2.1
 	say poll "$id"
 	expect "$id running none 0 n? SUSPENDED"
 	scontrol resume "$id"
@@ -60,11 +60,11 @@ teardown() {
 	submit "$(new_token)" "$(new_block 'sleep 100')"
 	say until running 300 "$id"
 	say kill 19
-	sleep 1.1
+	sleep 2.1
 	say poll "$id"
 	expect "$id unknown none 0 n? fettle-slurm did not answer within 15 s and was ended*"
 	say poll "$id"
-	sleep 1.1
+	sleep 2.1
 	say poll "$id"
 	expect "$id running none 0 n? -"
 }

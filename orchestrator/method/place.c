@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* On which nodes the next block runs: the campaign's placement as lists of nodes to use and to
+ * leave out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+#include "orchestrator/method/method.h"
+
+static bool in_list(const struct strv *v, const char *node)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (str_eq(v->v[i], node))
+			return true;
+	return false;
+}
+
+static int nodes_of_job(const struct campaign *c)
+{
+	return c->recipe->resources.nodes > 0 ? c->recipe->resources.nodes : 1;
+}
+
+char *place_join(const struct strv *v)
+{
+	struct buf b = {0};
+
+	for (size_t i = 0; i < v->n; i++)
+		buf_printf(&b, "%s%s", i ? "," : "", v->v[i]);
+	return b.len ? buf_take(&b) : NULL;
+}
+
+static int used(const struct node_use_row *v, size_t n, const char *node)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(v[i].node, node))
+			return v[i].n;
+	return 0;
+}
+
+/* -- same ------------------------------------------------------------------------------------- */
+
+/* The nodes of the newest block that counts, unless one of them is left out by now. */
+static int place_same(const struct node_use_row *v, size_t n, const struct strv *exclude,
+		      char **nodelist)
+{
+	struct strv nodes = {0};
+	bool usable = true;
+
+	for (size_t i = 0; i < n; i++)
+		if (v[i].last) {
+			strv_add(&nodes, v[i].node);
+			usable = usable && !in_list(exclude, v[i].node);
+		}
+	if (usable)
+		*nodelist = place_join(&nodes);
+	strv_free(&nodes);
+	return 0;
+}
+
+/* -- spread ----------------------------------------------------------------------------------- */
+
+/* Nodes that had more than the fewest are left out, as long as enough others can be there. */
+static void place_spread(const struct campaign *c, const struct node_use_row *v, size_t n,
+			 struct strv *exclude)
+{
+	int free_nodes, need = nodes_of_job(c), level = 0, most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = v[i].n > most ? v[i].n : most;
+	for (; level < most; level++) {
+		free_nodes = c->capacity.nodes_total - c->capacity.nodes_out - (int)exclude->n;
+		for (size_t i = 0; i < n; i++)
+			free_nodes -= v[i].n > level && !in_list(exclude, v[i].node);
+		if (free_nodes >= need)
+			break;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (v[i].n > level && !in_list(exclude, v[i].node))
+			strv_add(exclude, v[i].node);
+}
+
+/* -- among ------------------------------------------------------------------------------------ */
+
+/* The least used of the list, in its order; those that jobs in flight were given, whose use is not
+ * counted yet, come after the others. */
+static void place_among(const struct campaign *c, const struct node_use_row *v, size_t n,
+			const struct strv *exclude, char **nodelist)
+{
+	const struct strv *among = &c->recipe->resources.among;
+	size_t need = (size_t)nodes_of_job(c), skip = c->facts.in_flight;
+	struct strv order = {0}, pick = {0};
+	int most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = v[i].n > most ? v[i].n : most;
+	for (int level = 0; level <= most; level++)
+		for (size_t i = 0; i < among->n; i++)
+			if (!in_list(exclude, among->v[i]) && used(v, n, among->v[i]) == level)
+				strv_add(&order, among->v[i]);
+	skip = skip > 0 ? (skip - 1) * need : 0; /* the one that is placed is in flight, too */
+	for (size_t i = 0; order.n >= need && i < need; i++)
+		strv_add(&pick, order.v[(skip + i) % order.n]);
+	*nodelist = place_join(order.n >= need ? &pick : among);
+	strv_free(&order);
+	strv_free(&pick);
+}
+
+int place_block(struct campaign *c, struct strv *exclude, char **nodelist, struct err *e)
+{
+	const struct resources *r = &c->recipe->resources;
+	struct node_use_row *v = NULL;
+	size_t n = 0;
+	int rc;
+
+	*nodelist = NULL;
+	if (r->placement == PLACEMENT_ANY && r->among.n == 0)
+		return 0;
+	if ((rc = query_node_use(c->ws->db, c->row.id, &v, &n, e)) < 0)
+		return rc;
+	switch (r->placement) {
+	case PLACEMENT_SAME:
+		rc = place_same(v, n, exclude, nodelist);
+		break;
+	case PLACEMENT_SPREAD:
+		if (r->among.n == 0)
+			place_spread(c, v, n, exclude);
+		break;
+	case PLACEMENT_ANY:
+		break;
+	}
+	if (!*nodelist && r->among.n)
+		place_among(c, v, n, exclude, nodelist);
+	node_use_rows_free(v, n);
+	return rc;
+}
