@@ -140,14 +140,15 @@ bool decide_verdict(const struct decide_plan *plan, const struct decision *decis
 		    const struct decide_facts *facts, enum verdict_outcome *verdict);
 
 /*
- * Alpha over a campaign: the fallback procedure (Wiens 2003). The plan fixes the most confirm stages
- * m, and so each one's share, before the first result. Stage i is tested at its share plus what the
- * stage before it returned; an accepted stage returns all that it was tested at, any other spends
- * it. The family-wise error over all m tests is at most alpha. Replay the outcomes to rebuild it.
+ * Alpha over a campaign: the fallback procedure (Wiens 2003). The plan fixes the most confirm
+ * stages m, and so each one's share, before the first result. Stage i is tested at its share plus
+ * what the stage before it returned; an accepted stage returns all that it was tested at, any other
+ * spends it. The family-wise error over all m tests is at most alpha. Replay the outcomes to
+ * rebuild it.
  */
 
-/* Share of alpha of confirm stage i (1..stages): as 1 : 1/4 : 1/9 ..., 1 in all. A screen ranks well,
- * so the first candidate deserves most; see experiments/STATISTICS.md. */
+/* Share of alpha of confirm stage i (1..stages): as 1 : 1/4 : 1/9 ..., 1 in all. A screen ranks
+ * well, so the first candidate deserves most; see experiments/STATISTICS.md. */
 double alpha_share(size_t stages, size_t i);
 
 struct alpha_ledger {

@@ -371,7 +371,8 @@ static int load_baseline(struct loader *l, struct err *e)
 		size_t stages = (size_t)r->campaign.confirm_max;
 
 		r->smallest = design_mde(r->campaign.mode,
-					 r->campaign.alpha * alpha_share(stages, 1), r->noise, 1, 0);
+					 r->campaign.alpha * alpha_share(stages, 1), r->noise, 1,
+					 0);
 	}
 	value_rows_free(v, n);
 	if ((rc = load_effective(l, s->arms[0].id, e)) < 0)
