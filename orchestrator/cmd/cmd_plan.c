@@ -4,18 +4,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "orchestrator/base/fs.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/forecast.h"
 #include "orchestrator/cmd/outline.h"
+#include "orchestrator/method/campaign.h"
 
 extern const struct cmd cmd_plan;
 
 enum { OPT_ANYWAY = 512, OPT_OFFLINE, US_PER_S = 1000000 };
 
 struct args {
-	const char *recipe, *scheduler;
+	const char *recipe; /* or the campaign that is planned already */
+	const char *scheduler;
 	struct outline_given given;
 	bool json, dump, anyway, offline;
 };
@@ -66,12 +69,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->recipe)
-			argp_error(state, "one recipe at a time, got %s too", arg);
+			argp_error(state, "one recipe or campaign at a time, got %s too", arg);
 		a->recipe = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->recipe)
-			argp_error(state, "which recipe?");
+			argp_error(state, "which recipe, or campaign of the workspace?");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -79,18 +82,31 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* Where a figure comes from. */
-static char *origin(enum outline_source from, int64_t campaign, const char *assumed)
+static char *origin(enum outline_source from, const struct noise *n, const char *assumed)
 {
 	switch (from) {
 	case OUTLINE_GIVEN:
 		return xstrdup("given");
 	case OUTLINE_MEASURED:
 		return xasprintf("measured by campaign %lld of this workspace",
-				 (long long)campaign);
+				 (long long)n->campaign);
 	case OUTLINE_ASSUMED:
 		break;
 	}
 	return xstrdup(assumed);
+}
+
+static char *noise_origin(const struct outline *o)
+{
+	_cleanup_free_ char *from = origin(
+		o->noise_from, &o->measured,
+		"assumed: nothing was measured yet; --noise says otherwise");
+	_cleanup_free_ char *stages = NULL;
+
+	if (o->noise_from != OUTLINE_MEASURED)
+		return TAKE(from);
+	stages = noise_text(&o->measured);
+	return xasprintf("%s: residuals of %s", from, stages);
 }
 
 static void print_runs(const struct outline *o)
@@ -107,7 +123,7 @@ static void print_runs(const struct outline *o)
 	if (isfinite(o->gpu_hours))
 		printf(", %.2f GPU-hours", o->gpu_hours);
 	if (isfinite(o->node_hours)) {
-		_cleanup_free_ char *from = origin(o->trial_from, o->campaign, "");
+		_cleanup_free_ char *from = origin(o->trial_from, &o->measured, "");
 
 		printf(" at %.3g s a run (%s)", o->trial_s, from);
 	}
@@ -116,9 +132,7 @@ static void print_runs(const struct outline *o)
 
 static void print_text(const struct recipe *r, const struct outline *o)
 {
-	_cleanup_free_ char *from = origin(
-		o->noise_from, o->campaign,
-		"assumed: nothing was measured yet; --noise says otherwise");
+	_cleanup_free_ char *from = noise_origin(o);
 
 	printf("campaign %s, mode %s, alpha %.3g over at most %d confirm stage%s (first share "
 	       "%.4g, p* %.4g; an accepted one returns its share)\n",
@@ -140,6 +154,17 @@ static void print_text(const struct recipe *r, const struct outline *o)
 		printf("a gain of %.2g %% is not detectable at any number of repeats: lengthen the "
 		       "window or lower the noise\n",
 		       100 * o->gain);
+}
+
+static struct json *noise_json(const struct noise *n)
+{
+	struct json *o = json_object();
+
+	json_set_i64(o, "campaign", n->campaign);
+	json_set_i64(o, "df_aa", (int64_t)n->df_aa);
+	json_set_i64(o, "df_screen", (int64_t)n->df_screen);
+	json_set_i64(o, "df_validation", (int64_t)n->df_confirm);
+	return o;
 }
 
 /* -- the cluster's word ----------------------------------------------------------------------- */
@@ -224,8 +249,8 @@ static void print_json(const struct recipe *r, const struct outline *o, const st
 	json_set_number(j, "gpu_hours_max", o->gpu_hours);
 	json_set_number(j, "noise", o->noise);
 	json_set_text(j, "noise_from", sources[o->noise_from]);
-	if (o->campaign)
-		json_set_i64(j, "noise_campaign", o->campaign);
+	if (o->noise_from == OUTLINE_MEASURED)
+		json_set(j, "noise_measured", noise_json(&o->measured));
 	json_set_number(j, "gain_sought", o->gain);
 	json_set_number(j, "smallest_detectable_gain", o->mde);
 	json_set_bool(j, "answerable", o->mde <= o->gain);
@@ -246,6 +271,53 @@ static int refuse(const struct recipe *r, const struct outline *o)
 	return cmd_fail(&cmd_plan, &e);
 }
 
+/* A recipe of that name wins; else a campaign of the workspace, on its stored text. */
+static int load_plan(struct args *a, struct recipe **r, struct script_sources *s, struct err *e)
+{
+	const char *dir = workspace_default(a->given.workspace);
+	_cleanup_free_ char *db = fs_join(dir, "fettle.db");
+	struct workspace *w = NULL;
+	struct err why = {0};
+	int rc;
+
+	if (fs_exists(a->recipe) || !fs_exists(db))
+		return drive_load(a->recipe, a->scheduler, r, s, e);
+	if ((rc = workspace_open(dir, DB_READ, &clock_system, &w, e)) < 0)
+		return rc;
+	rc = drive_find(w, a->recipe, &a->given.campaign, &why);
+	if (rc == -ERR_NOT_FOUND)
+		rc = err_set(e, ERR_USAGE, "%s is neither a recipe nor a campaign: %s", a->recipe,
+			     why.text);
+	else if (rc < 0)
+		*e = why;
+	if (rc == 0 && (rc = campaign_sources(w, a->given.campaign, s, e)) == 0)
+		rc = script_reload(s, r, e);
+	workspace_close(w);
+	return rc;
+}
+
+/* How far a campaign is that was planned before. */
+static int print_so_far(const struct args *a, struct err *e)
+{
+	struct campaign_row row;
+	struct workspace *w = NULL;
+	struct cost_row cost;
+	int rc;
+
+	if (!a->given.campaign)
+		return 0;
+	rc = workspace_open(workspace_default(a->given.workspace), DB_READ, &clock_system, &w, e);
+	if (rc == 0 && (rc = query_cost(w->db, a->given.campaign, &cost, e)) == 0 &&
+	    (rc = query_campaign_get(w->db, a->given.campaign, &row, e)) == 0) {
+		printf("campaign %lld is %s: %lld of these runs are done\n",
+		       (long long)a->given.campaign, campaign_state_name(row.state),
+		       (long long)cost.trials_all);
+		campaign_row_done(&row);
+	}
+	workspace_close(w);
+	return rc;
+}
+
 static int run(int argc, char **argv)
 {
 	static const struct argp_option opts[] = {
@@ -262,13 +334,16 @@ static int run(int argc, char **argv)
 		 "exit 0 also for a campaign that cannot answer its question", 0},
 		{"dump", 'd', NULL, 0, "the whole plan as it was read, field by field", 0},
 		{0}};
-	static const struct argp argp = {.options = opts,
-					 .parser = parse,
-					 .args_doc = "RECIPE",
-					 .doc = "Say what would run, what it costs and what effect "
-						"it can show; run nothing. With a campaign for "
-						"Slurm the cluster is asked whether it would take "
-						"the first job, when and where (a dry run)."};
+	static const struct argp argp = {
+		.options = opts,
+		.parser = parse,
+		.args_doc = "RECIPE|CAMPAIGN",
+		.doc = "Say what would run, what it costs and what effect "
+		       "it can show; run nothing. A campaign (number or "
+		       "name) is planned again with what it measured. With "
+		       "a campaign for Slurm the cluster is asked whether "
+		       "it would take the first job, when and where (a dry "
+		       "run)."};
 	struct args a = {0};
 	struct script_sources s = {0};
 	struct recipe *r = NULL;
@@ -278,8 +353,10 @@ static int run(int argc, char **argv)
 	int status = 0;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	if (drive_load(a.recipe, a.scheduler, &r, &s, &e) < 0)
+	if (load_plan(&a, &r, &s, &e) < 0) {
+		script_sources_free(&s);
 		return cmd_fail(&cmd_plan, &e);
+	}
 	outline_make(r, &a.given, &o);
 	ask_cluster(&a, r, &c);
 	if (a.dump) {
@@ -293,8 +370,10 @@ static int run(int argc, char **argv)
 	} else {
 		print_text(r, &o);
 		print_cluster(&c);
+		if (print_so_far(&a, &e) < 0)
+			status = cmd_fail(&cmd_plan, &e);
 	}
-	if (!a.dump && !a.anyway)
+	if (status == 0 && !a.dump && !a.anyway)
 		status = refuse(r, &o);
 	if (c.refused)
 		status = cmd_fail(&cmd_plan, &c.e);

@@ -10,8 +10,7 @@
 #include "experiments/stats.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
-#include "orchestrator/cmd/drive.h"
-#include "orchestrator/report/report.h"
+#include "orchestrator/method/campaign.h"
 
 /* Noise assumed where nobody has measured any: a middling cluster (statistics: runs within a job 1
  * to 3 %). */
@@ -31,38 +30,45 @@ static bool same_question(const struct recipe *a, const struct recipe *b)
 	       a->resources.nodes == b->resources.nodes;
 }
 
+static void take_trial_time(struct workspace *w, int64_t id, struct outline *o)
+{
+	struct cost_row cost;
+
+	if (o->trial_from != OUTLINE_ASSUMED || query_cost(w->db, id, &cost, NULL) < 0 ||
+	    cost.trials_all == 0)
+		return;
+	o->trial_s = cost.trial_s / (double)cost.trials_all;
+	o->trial_from = OUTLINE_MEASURED;
+}
+
 /* Did the campaign measure the noise of this workload? */
 static bool take_campaign(struct workspace *w, int64_t id, const struct recipe *r,
 			  struct outline *o)
 {
+	struct script_sources s = {0};
 	struct recipe *past = NULL;
-	struct report *rep = NULL;
+	struct noise n = {0};
 	struct err e = {0};
-	bool taken = false;
+	bool taken = campaign_sources(w, id, &s, &e) == 0 && script_reload(&s, &past, &e) == 0 &&
+		     same_question(r, past) && noise_of_campaign(w, id, past, &n, &e) == 0 &&
+		     n.sd > 0;
 
-	if (drive_report(w, id, &past, &rep, &e) < 0)
-		return false;
-	if (same_question(r, past) && rep->noise > 0 && isfinite(rep->noise)) {
-		taken = true;
-		o->campaign = id;
+	if (taken) {
+		o->measured = n;
 		if (o->noise_from == OUTLINE_ASSUMED) {
-			/* the report's is of an arm's mean over its repeats */
-			o->noise = rep->noise * sqrt(past->repeats);
+			o->noise = n.sd;
 			o->noise_from = OUTLINE_MEASURED;
 		}
-		if (o->trial_from == OUTLINE_ASSUMED && rep->cost.trials_all > 0) {
-			o->trial_s = rep->cost.trial_s / (double)rep->cost.trials_all;
-			o->trial_from = OUTLINE_MEASURED;
-		}
+		take_trial_time(w, id, o);
 	}
-	report_free(rep);
 	recipe_free(past);
+	script_sources_free(&s);
 	return taken;
 }
 
-static void look_back(const struct recipe *r, const char *workspace, struct outline *o)
+static void look_back(const struct recipe *r, const struct outline_given *g, struct outline *o)
 {
-	const char *dir = workspace_default(workspace);
+	const char *dir = workspace_default(g->workspace);
 	_cleanup_free_ char *db = fs_join(dir, "fettle.db");
 	struct campaign_row *rows = NULL;
 	struct workspace *w = NULL;
@@ -71,7 +77,8 @@ static void look_back(const struct recipe *r, const char *workspace, struct outl
 
 	if (!fs_exists(db) || workspace_open(dir, DB_READ, &clock_system, &w, &e) < 0)
 		return;
-	if (query_campaign_list(w->db, NULL, &rows, &n, &e) < 0)
+	if ((g->campaign && take_campaign(w, g->campaign, r, o)) ||
+	    query_campaign_list(w->db, NULL, &rows, &n, &e) < 0)
 		n = 0;
 	for (size_t i = 0; i < n && i < CAMPAIGNS_LOOKED_AT; i++)
 		if (take_campaign(w, rows[i].id, r, o))
@@ -172,7 +179,7 @@ void outline_make(const struct recipe *r, const struct outline_given *g, struct 
 		.gain = g->gain > 0 ? g->gain : r->min_effect,
 		.gain_stated = g->gain > 0 || r->gain_stated,
 	};
-	look_back(r, g->workspace, o);
+	look_back(r, g, o);
 	count_runs(r, &q, o);
 	count_hours(r, o);
 	o->blocks_left = blocks_in_reach(r, runs_left(r, o));

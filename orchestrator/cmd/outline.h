@@ -3,22 +3,25 @@
  * What a campaign would run at most, what that costs and what effect it can show: printed by
  * `fettle plan`, and asked by `fettle run` before anything is started.
  *
- * The noise is the one given, else that of the newest campaign of this workspace that measured the
- * same workload and objective, else assumed. A campaign is refused when it states a gain to find
- * (min_effect in the recipe, --gain) that it cannot show at a noise that is known, or within its
- * budget; and when not even a gain of half could be seen.
+ * The noise is the one given, else that of a campaign of this workspace that measured the same
+ * workload and objective (the one that is planned, else the newest; cmd/noise.h), else assumed. A
+ * campaign is refused when it states a gain to find (min_effect in the recipe, --gain) that it
+ * cannot show at a noise that is known, or within its budget; and when not even a gain of half
+ * could be seen.
  */
 #ifndef FETTLE_CMD_OUTLINE_H
 #define FETTLE_CMD_OUTLINE_H
 
 #include "experiments/design.h"
 #include "experiments/model.h"
+#include "orchestrator/cmd/noise.h"
 
 /* What the user says; 0: nothing. */
 struct outline_given {
 	const char *workspace; /* NULL: the default one */
 	double noise, gain;    /* shares */
 	double trial_s;        /* time of a run */
+	int64_t campaign;      /* asked first */
 };
 
 enum outline_source { OUTLINE_ASSUMED, OUTLINE_GIVEN, OUTLINE_MEASURED };
@@ -30,7 +33,7 @@ struct outline {
 	double noise, gain, trial_s;  /* trial_s 0: unknown */
 	double node_hours, gpu_hours; /* NaN: unknown, or no GPUs are asked for */
 	enum outline_source noise_from, trial_from;
-	int64_t campaign; /* that measured it */
+	struct noise measured; /* its campaign gave the time of a run, too */
 	bool gain_stated;
 	size_t blocks_left; /* of one confirm stage within the budget; SIZE_MAX: no bound */
 	double mde;         /* of one confirm stage within the budget; INFINITY */

@@ -42,13 +42,39 @@ recipe() {
 	echo '{"effects": {}, "sd_run": 0.05, "fixed": true}' >truth.json
 	"$FETTLE" run -q -s fake --fake truth.json c.lua
 	run "$FETTLE" plan --json --anyway c.lua
-	[ "$(jq -r '.noise_from, .noise_campaign, .answerable' <<<"$output" | paste -sd' ')" = 'measured 1 false' ]
+	[ "$(jq -r '.noise_from, .noise_measured.campaign, .answerable' <<<"$output" | paste -sd' ')" = 'measured 1 false' ]
 	[ "$(jq '.noise > 0.01 and .noise < 0.2 and .node_hours_max > 0' <<<"$output")" = true ]
 	run "$FETTLE" run -q -s fake --fake truth.json c.lua
 	[ "$status" -eq 2 ]
 	[[ $output == *'cannot answer its question'* ]]
 	run "$FETTLE" run -q -s fake --fake truth.json --anyway c.lua
 	[ "$status" -eq 0 ]
+}
+
+@test "plan: a campaign is planned again with what it measured, from the stage that it is in" {
+	recipe 'knobs = { { name = "A", env = "A", class = "neutral", values = { 1, 2, 3 } } }, budget = { trials = 16 }'
+	echo '{"effects": {"A=1": 0.3}, "sd_run": 0.03, "fixed": true}' >truth.json
+	run "$FETTLE" run -q -s fake --fake truth.json c.lua
+	[ "$status" -eq 3 ]
+	run "$FETTLE" plan 1
+	[ "$status" -eq 0 ]
+	[[ $output == *'measured by campaign 1 of this workspace: residuals of A/A (3 degrees of freedom) and screen (3)'* ]]
+	[[ ${lines[-1]} == 'campaign 1 is stopped: '*' of these runs are done' ]]
+	run "$FETTLE" plan c --json
+	[ "$(jq -c .noise_measured <<<"$output")" = '{"campaign":1,"df_aa":3,"df_screen":3,"df_validation":0}' ]
+	run "$FETTLE" plan 7
+	[ "$status" -eq 2 ]
+	[[ $output == *'7 is neither a recipe nor a campaign'*'holds no campaign 7'* ]]
+	run "$FETTLE" plan -w "$BATS_TEST_TMPDIR/none" 1
+	[ "$status" -eq 2 ]
+}
+
+@test "plan: a comparison without an A/A stage is a source of noise, too" {
+	recipe 'blocks = { aa = 0, final = 0, soak = 0 }'
+	echo '{"effects": {}, "sd_run": 0.03, "fixed": true}' >truth.json
+	"$FETTLE" run -q -s fake --fake truth.json c.lua
+	run "$FETTLE" plan c.lua
+	[[ $output == *'residuals of validation ('*' degrees of freedom)'* ]]
 }
 
 @test "plan: a budget that ends before the first look" {

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/cmd/noise.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "experiments/query.h"
+#include "experiments/stats.h"
+#include "orchestrator/base/mem.h"
+
+static size_t index_of(const struct stage_row *s, int64_t arm)
+{
+	size_t a = 0;
+
+	while (a < s->n_arms && s->arms[a].id != arm)
+		a++;
+	return a;
+}
+
+/* y[block][arm]: means of logs, NAN where there is none. Rows come by block index. */
+static size_t fill(const struct stage_row *s, const struct value_row *v, size_t n, double *y)
+{
+	_cleanup_free_ size_t *count = xcalloc((n + 1) * s->n_arms, sizeof *count);
+	size_t blocks = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t a = index_of(s, v[i].arm), cell;
+
+		blocks += i == 0 || v[i].block_index != v[i - 1].block_index;
+		if (a == s->n_arms || v[i].state != TRIAL_OK || !(v[i].value > 0))
+			continue;
+		cell = (blocks - 1) * s->n_arms + a;
+		y[cell] += log(v[i].value);
+		count[cell]++;
+	}
+	for (size_t i = 0; i < blocks * s->n_arms; i++)
+		y[i] = count[i] ? y[i] / (double)count[i] : NAN;
+	return blocks;
+}
+
+static int residual(struct workspace *w, const struct stage_row *s, const struct recipe *past,
+		    struct stats_two_way *out, struct err *e)
+{
+	struct value_row *v = NULL;
+	_cleanup_free_ double *y = NULL;
+	size_t n = 0;
+	int rc = query_stage_values(w->db, s->id, past->objective, past->objective_stat, &v, &n, e);
+
+	if (rc < 0)
+		return rc;
+	y = xcalloc((n + 1) * s->n_arms, sizeof *y);
+	*out = stats_two_way(y, s->n_arms, fill(s, v, n, y));
+	value_rows_free(v, n);
+	return 0;
+}
+
+static size_t *place_of(struct noise *n, enum stage_kind k)
+{
+	switch (k) {
+	case STAGE_AA:
+		return &n->df_aa;
+	case STAGE_SCREEN:
+		return &n->df_screen;
+	case STAGE_CONFIRM:
+		return &n->df_confirm;
+	case STAGE_VERIFY:
+	case STAGE_ABLATE:
+	case STAGE_FINAL:
+	case STAGE_SOAK:
+	case STAGE_CANARY:
+	case STAGE_CONVERGE:
+		break;
+	}
+	return NULL;
+}
+
+int noise_of_campaign(struct workspace *w, int64_t campaign, const struct recipe *past,
+		      struct noise *out, struct err *e)
+{
+	struct stage_row *stages = NULL;
+	size_t n = 0;
+	double ssr = 0;
+	int rc = query_stages(w->db, campaign, &stages, &n, e);
+
+	*out = (struct noise){.sd = NAN};
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		size_t *df = place_of(out, stages[i].kind);
+		struct stats_two_way t = {0};
+
+		if (!df || (rc = residual(w, &stages[i], past, &t, e)) < 0)
+			continue;
+		*df += t.df;
+		out->df += t.df;
+		ssr += t.ssr;
+	}
+	stage_rows_free(stages, n);
+	if (out->df == 0)
+		return rc;
+	out->campaign = campaign;
+	/* cells are means over the repeats */
+	out->sd = sqrt(ssr / (double)out->df * past->repeats);
+	return rc;
+}
+
+char *noise_text(const struct noise *n)
+{
+	const struct {
+		const char *name;
+		size_t df;
+	} parts[] = {{"A/A", n->df_aa}, {"screen", n->df_screen}, {"validation", n->df_confirm}};
+	struct buf b = {0};
+	size_t left = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		left += parts[i].df > 0;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (parts[i].df == 0)
+			continue;
+		buf_printf(&b, "%s%s (%zu%s)",
+			   !b.len      ? ""
+			   : left == 1 ? " and "
+				       : ", ",
+			   parts[i].name, parts[i].df, b.len ? "" : " degrees of freedom");
+		left--;
+	}
+	return buf_take(&b);
+}
