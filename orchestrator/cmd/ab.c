@@ -219,8 +219,9 @@ void ab_difference(const struct kvs *base, const struct kvs *candidate, const st
 {
 	for (size_t i = 0; i < candidate->n; i++) {
 		const struct kv *v = &candidate->v[i];
+		const struct kvs *of_a = kvs_has(base, v->key) ? base : captured;
 
-		if (!kvs_has(base, v->key) || !str_eq(kvs_get(base, v->key), v->value))
+		if (!str_eq(kvs_get(of_a, v->key), v->value))
 			kvs_set(out, v->key, v->value);
 	}
 	for (size_t i = 0; i < base->n; i++)

@@ -62,13 +62,22 @@ struct ab {
 	char *workdir; /* absolute */
 };
 
-/* What B has that A has not: `candidate` without what both say, and what only A says as `captured`
- * (the environment of the campaign) has it. Sorted. */
+/* What B has that A has not, which has `captured` (the environment of the campaign) where `base`
+ * says nothing: `candidate` without what both have, and what only A says as `captured` has it.
+ * Sorted. */
 void ab_difference(const struct kvs *base, const struct kvs *candidate, const struct kvs *captured,
 		   struct kvs *out);
 
 /* The name of B in tables: "A=1" when this is all that differs and is short, else "B"; heap. */
 char *ab_label(const struct kvs *difference, const struct strv *command);
+
+/* What stands for the recipe's path in the store: so that whoever ends the campaign knows it. */
+#define AB_RECIPE_NAME "(fettle ab)"
+
+struct report;
+/* Where the campaign is one of `fettle ab` and has its verdict: print it in a sentence (or a line
+ * of JSON) and return its exit status, 1 for a rejected candidate. Else `status`. */
+int ab_answer(const struct report *rep, bool as_json, int status);
 
 /* The recipe, with every text quoted. ERR_USAGE for an option whose number is none. */
 int ab_recipe(const struct ab *ab, const struct kvs *difference, struct buf *out, struct err *e);

@@ -18,8 +18,6 @@
 
 extern const struct cmd cmd_ab;
 
-#define RECIPE_NAME "(fettle ab)"
-
 enum {
 	OPT_FIELD = 512, /* and the number of the ab_field */
 	OPT_ENV = 1024,
@@ -230,8 +228,9 @@ static int take_variables(struct args *a, struct kvs *difference, struct err *e)
 	kvs_free(&env);
 	if (rc == 0 && difference->n == 0 && ab->b.n == 0)
 		rc = err_set(e, ERR_USAGE,
-			     "A and B are the same: --env NAME=VALUE, --candidate "
-			     "FILE or a second command after --- says what differs");
+			     "A and B are the same%s: --env NAME=VALUE, --candidate "
+			     "FILE or a second command after --- says what differs",
+			     ab->candidate.n ? ", A has these variables already" : "");
 	return rc;
 }
 
@@ -271,131 +270,20 @@ static int create(struct args *a, const char *text, struct workspace **w, int64_
 	const char *scheduler = a->drive.scheduler ? a->drive.scheduler : "local";
 	struct script_sources sources = {0};
 	struct recipe *r = NULL;
-	int rc = drive_load_text(RECIPE_NAME, text, scheduler, &r, &sources, e);
+	int rc = drive_load_text(AB_RECIPE_NAME, text, scheduler, &r, &sources, e);
 
 	if (rc < 0)
 		return rc;
 	if ((rc = check_differs(r, e)) == 0 &&
 	    (rc = workspace_open(workspace_default(a->drive.workspace), DB_CREATE, &clock_system, w,
 				 e)) == 0)
-		rc = campaign_create(*w, r, &sources, RECIPE_NAME, scheduler, id, e);
+		rc = campaign_create(*w, r, &sources, AB_RECIPE_NAME, scheduler, id, e);
 	if (rc == 0 && !a->drive.json)
 		printf("campaign %lld: %s (%s), workspace %s\n", (long long)*id, r->name, scheduler,
 		       (*w)->root);
 	recipe_free(r);
 	script_sources_free(&sources);
 	return rc;
-}
-
-/* -- the answer --------------------------------------------------------------------------------
- */
-
-/* 1 for a candidate that was measured and rejected (DESIGN 5); an invalid comparison would be
- * invalid again. */
-static int exit_of(enum verdict_outcome o)
-{
-	switch (o) {
-	case VERDICT_ACCEPTED:
-	case VERDICT_EQUIVALENT:
-	case VERDICT_INCONCLUSIVE:
-		return 0;
-	case VERDICT_REJECTED_GUARD:
-	case VERDICT_REJECTED_NO_GAIN:
-	case VERDICT_REJECTED_WORSE:
-		return 1;
-	case VERDICT_INVALID:
-		return 4;
-	}
-	return 4;
-}
-
-static const char *phrase(enum verdict_outcome o)
-{
-	switch (o) {
-	case VERDICT_ACCEPTED:
-		return "B is better than A";
-	case VERDICT_EQUIVALENT:
-		return "B and A are equivalent";
-	case VERDICT_INCONCLUSIVE:
-		return "it stays open whether B is better than A";
-	case VERDICT_REJECTED_GUARD:
-		return "B breaks a guard";
-	case VERDICT_REJECTED_NO_GAIN:
-		return "B brings no useful gain over A";
-	case VERDICT_REJECTED_WORSE:
-		return "B is worse than A";
-	case VERDICT_INVALID:
-		return "nothing can be said about B";
-	}
-	return "";
-}
-
-static void sentence(const struct recipe *r, const struct verdict_row *v, enum verdict_outcome o,
-		     struct buf *out)
-{
-	const char *label = r->knobs[0].values.v[0];
-
-	buf_printf(out, "verdict: %s: %s", v->outcome, phrase(o));
-	if (!str_eq(label, "B"))
-		buf_printf(out, " (%s)", label);
-	if (o != VERDICT_INVALID && v->n > 1 && isfinite(v->est))
-		buf_printf(out, ": %s %+.2f %% [%+.2f, %+.2f] (+ is better) over %d pairs",
-			   r->objective, 100 * v->est, 100 * v->lo, 100 * v->hi, v->n);
-	if (v->pending_convergence)
-		buf_str(out, "; it changes results: a long run must hold the loss first");
-	if (v->reason)
-		buf_printf(out, "; %s", v->reason);
-	buf_char(out, '.');
-}
-
-static void print_verdict(const struct args *a, const struct recipe *r, int64_t id,
-			  const struct verdict_row *v, enum verdict_outcome o)
-{
-	_cleanup_(json_freep) struct json *j = json_object();
-	_cleanup_free_ char *json = NULL;
-	struct buf text = {0}, line = {0};
-
-	sentence(r, v, o, &text);
-	text_line(&line, text.data);
-	if (a->drive.json) {
-		json_set_text(j, "kind", "verdict");
-		json_set_i64(j, "campaign", id);
-		json_set_text(j, "outcome", v->outcome);
-		json_set_text(j, "metric", r->objective);
-		json_set_number(j, "effect", v->est);
-		json_set_number(j, "effect_lo", v->lo);
-		json_set_number(j, "effect_hi", v->hi);
-		json_set_i64(j, "pairs", v->n);
-		json_set_text(j, "text", text.data);
-		json = json_print(j, false);
-		printf("%s\n", json);
-	} else {
-		printf("\n%s\n", line.data);
-	}
-	buf_free(&text);
-	buf_free(&line);
-}
-
-static int answer(const struct args *a, struct workspace *w, int64_t id, int status)
-{
-	struct verdict_row *v = NULL;
-	struct script_sources s = {0};
-	struct recipe *r = NULL;
-	enum verdict_outcome o;
-	struct err e = {0};
-	size_t n = 0;
-
-	if (query_verdicts(w->db, id, &v, &n, &e) < 0 || campaign_sources(w, id, &s, &e) < 0 ||
-	    script_reload(&s, &r, &e) < 0)
-		status = cmd_fail(&cmd_ab, &e);
-	else if (n && v[n - 1].final_look && verdict_outcome_parse(v[n - 1].outcome, &o)) {
-		print_verdict(a, r, id, &v[n - 1], o);
-		status = exit_of(o);
-	}
-	verdict_rows_free(v, n);
-	script_sources_free(&s);
-	recipe_free(r);
-	return status;
 }
 
 static int run_args(struct args *a, char **command)
@@ -414,8 +302,6 @@ static int run_args(struct args *a, char **command)
 		status = cmd_fail(&cmd_ab, &e);
 	} else {
 		status = drive_campaign(&cmd_ab, w, id, &a->drive);
-		if (status == 0)
-			status = answer(a, w, id, status);
 	}
 	workspace_close(w);
 	buf_free(&text);

@@ -13,6 +13,7 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/paths.h"
+#include "orchestrator/cmd/ab.h"
 #include "orchestrator/cmd/progress.h"
 #include "orchestrator/method/fingerprint.h"
 #include "orchestrator/report/report.h"
@@ -461,6 +462,7 @@ int drive_summary(const struct cmd *c, struct workspace *w, int64_t id,
 			status = cmd_fail(c, &e);
 		else if (!o->json)
 			print_next(rep, w, id);
+		status = ab_answer(rep, o->json, status);
 	}
 	buf_free(&text);
 	report_free(rep);

@@ -402,6 +402,26 @@ static void prediction(const struct hypothesis_row *h, struct json *o)
 	set_text(o, "reason", h->reason);
 }
 
+/* What a declared bundle changes; null for a knob. */
+static void set_bundle(struct json *o, const struct report *r, const struct hypothesis_row *h)
+{
+	const struct knob *k = recipe_knob(r->recipe, h->knob);
+	const struct bundle *b = k ? knob_bundle(k, h->value) : NULL;
+	struct json *j, *env;
+
+	if (!b) {
+		json_set_text(o, "bundle", NULL);
+		return;
+	}
+	j = json_object();
+	env = json_object();
+	for (size_t i = 0; i < b->env.n; i++)
+		set_text(env, b->env.v[i].key, b->env.v[i].value);
+	json_set(j, "env", env);
+	set_texts(j, "command", &b->command);
+	json_set(o, "bundle", j);
+}
+
 static struct json *hypotheses(const struct report *r)
 {
 	struct json *a = json_array();
@@ -412,6 +432,7 @@ static struct json *hypotheses(const struct report *r)
 		bool judged = h->stage >= 0 && (size_t)h->stage < r->n_stages;
 
 		prediction(&h->row, o);
+		set_bundle(o, r, &h->row);
 		json_set_number(o, "screen_effect", h->screen_mean);
 		json_set_number(o, "stage", judged ? r->stages[h->stage].seq : NAN);
 		if (h->has_verdict)

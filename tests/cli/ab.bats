@@ -23,6 +23,7 @@ ab() {
 	[[ ${lines[-1]} == 'verdict: accepted: B is better than A (PLANT_SPEED=fast): throughput_samples_per_s +'*' pairs.' ]]
 	run "$FETTLE" report
 	[[ $output == *'a bundle, credited as a whole: PLANT_SPEED=fast'* ]]
+	[ "$("$FETTLE" report --json | jq -c '.hypotheses[0].bundle')" = '{"env":{"PLANT_SPEED":"fast"},"command":[]}' ]
 	run "$FETTLE" status
 	[[ $output == *done* ]]
 }
@@ -67,8 +68,12 @@ ab() {
 	[ "$status" -eq 3 ]
 	run "$FETTLE" resume --minutes 5 --quiet
 	echo "$output"
-	[ "$status" -eq 0 ]
+	[ "$status" -eq 1 ]
 	[[ $output == *'ab A -> B'*'rejected: worse'* ]]
+	[[ ${lines[-1]} == 'verdict: rejected: worse: B is worse than A: '* ]]
+	run "$FETTLE" resume --json
+	[ "$status" -eq 1 ]
+	[ "$(jq -r .outcome <<<"${lines[-1]}")" = 'rejected: worse' ]
 }
 
 @test "ab: no text is read by a shell or by Lua" {
@@ -88,6 +93,14 @@ ab() {
 	ab -- sleep 0.1
 	[ "$status" -eq 2 ]
 	[[ $output == *'A and B are the same'* ]]
+	OMP_NUM_THREADS=3 ab --env OMP_NUM_THREADS=3 -- sleep 0.1
+	[ "$status" -eq 2 ]
+	[[ $output == *'A and B are the same, A has these variables already'* ]]
+	ab --unset OMP_NUM_THREADS -- sleep 0.1
+	[ "$status" -eq 2 ]
+	ab -- sleep 0.1 --- sleep 0.1
+	[ "$status" -eq 2 ]
+	[[ $output == *'A and B are the same command with the same variables'* ]]
 	ab --env A=1 sleep 0.1
 	[ "$status" -eq 2 ]
 	[[ $output == *'the command stands after --'* ]]

@@ -146,6 +146,10 @@ static void test_what_only_the_baseline_has_goes_back_to_the_environment(void **
 	kvs_set(&candidate, "OTHER", "2");
 	kvs_set(&candidate, "NEW", "3");
 	kvs_set(&candidate, "TAKEN", NULL);
+	kvs_set(&captured, "TAKEN", "9");
+	kvs_set(&candidate, "NOT_THERE", NULL); /* A lacks it as well */
+	kvs_set(&candidate, "THERE", "here");
+	kvs_set(&captured, "THERE", "here");
 	ab_difference(&base, &candidate, &captured, &d);
 	assert_int_equal(d.n, 5);
 	assert_false(kvs_has(&d, "SAME"));
