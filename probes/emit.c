@@ -50,6 +50,11 @@ static const char *raw_text(struct emit *o)
 	return o->raw;
 }
 
+static const char *host_of(const struct emit *o)
+{
+	return o->raw_of && o->raw_of->host ? o->raw_of->host : "";
+}
+
 static void send(struct emit *o, struct probe_value *v, const struct emit_tag *tag)
 {
 	v->step = tag ? tag->step : -1;
@@ -57,6 +62,8 @@ static void send(struct emit *o, struct probe_value *v, const struct emit_tag *t
 	v->labels = tag ? tag->labels : NULL;
 	v->n_labels = tag ? tag->n_labels : 0;
 	v->rank = o->rank;
+	v->local_rank = o->raw_of ? o->raw_of->local_rank : -1;
+	v->host = host_of(o);
 	v->line = o->raw_of ? o->raw_of->line : 0;
 	v->file = o->file;
 	v->raw = raw_text(o);
@@ -108,6 +115,8 @@ void emit_fact(struct emit *o, const char *key, struct span text)
 		.key = key,
 		.text = copy,
 		.rank = o->rank,
+		.local_rank = o->raw_of ? o->raw_of->local_rank : -1,
+		.host = host_of(o),
 		.file = o->file,
 		.line = o->raw_of ? o->raw_of->line : 0,
 	};

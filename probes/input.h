@@ -8,8 +8,8 @@
  * - a CR starts a new logical line of the same physical one. All but the last of them are
  *   `redrawn`: the states of a progress bar. Text behind a bar stays in its logical line, because a
  *   bar writes no line end: readers search their record anywhere in the line;
- * - prefixes of launchers (srun -l, mpirun --tag-output, torchrun, pdsh, Ray, compose) are taken
- * off, nested or not, and kept as rank and host;
+ * - prefixes of launchers (srun -l, mpirun --tag-output, torchrun, pdsh, Ray, compose, kubectl) are
+ *   taken off, nested or not, and kept as rank and host;
  * - the last line is `complete` only if a line end followed it.
  */
 #ifndef FETTLE_PROBES_INPUT_H

@@ -26,9 +26,8 @@ static void on_line(void *ctx, const struct input_line *l)
 	emit_begin(&r->out, l);
 	r->kind->line(r->state, &r->out, l);
 	r->last = (struct input_line){
-		.text = "", .whole = "", .host = "", .line = l->line, .rank = l->rank};
-	r->out.raw_of = &r->last;
-	r->out.raw[0] = '\0';
+		.text = "", .whole = "", .host = "", .line = l->line, .rank = -1, .local_rank = -1};
+	emit_begin(&r->out, &r->last);
 }
 
 int lines_open(const struct lines_kind *k, const struct probe_context *c,
@@ -97,7 +96,11 @@ bool lines_keep(struct lines_kept *k, const struct input_line *l)
 	if (k->n == LINES_KEPT_MAX)
 		return false;
 	k->v = xgrow(k->v, k->n, &k->cap, sizeof(*k->v));
-	k->v[k->n++] = (struct kept_line){xstrndup(l->text, l->len), l->line, l->rank};
+	k->v[k->n++] = (struct kept_line){.text = xstrndup(l->text, l->len),
+					  .host = xstrdup(l->host),
+					  .line = l->line,
+					  .rank = l->rank,
+					  .local_rank = l->local_rank};
 	return true;
 }
 
@@ -111,8 +114,8 @@ void lines_replay(struct lines_kept *k, struct emit *o,
 				       .len = strlen(k->v[i].text),
 				       .line = k->v[i].line,
 				       .rank = k->v[i].rank,
-				       .local_rank = -1,
-				       .host = "",
+				       .local_rank = k->v[i].local_rank,
+				       .host = k->v[i].host,
 				       .complete = true};
 
 		emit_begin(o, &l);
@@ -127,8 +130,10 @@ void lines_replay(struct lines_kept *k, struct emit *o,
 
 void lines_forget(struct lines_kept *k)
 {
-	for (size_t i = 0; i < k->n; i++)
+	for (size_t i = 0; i < k->n; i++) {
 		free(k->v[i].text);
+		free(k->v[i].host);
+	}
 	free(k->v);
 	*k = (struct lines_kept){0};
 }

@@ -29,9 +29,9 @@ int lines_sniff(const char *head, size_t n, int (*score)(struct span line));
 /* Lines that are kept until it is known what they are. */
 struct lines_kept {
 	struct kept_line {
-		char *text;
+		char *text, *host;
 		int64_t line;
-		int rank;
+		int rank, local_rank;
 	} * v;
 	size_t n, cap;
 };

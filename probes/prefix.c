@@ -63,14 +63,22 @@ static size_t srun_label(struct span t, struct input_origin *o)
 	return i < t.n ? i + 1 : i;
 }
 
-/* mpirun --tag-output: "[1,0]<stdout>:"; the second number is the rank. */
+/* mpirun --tag-output: "[1,0]<stdout>:"; the second number is the rank. Open MPI 5 with
+ * --output tag-detailed has its own name and the host before them: "[prterun-node07-4711@1,0]". */
 static size_t mpirun_tag(struct span t, struct input_origin *o)
 {
 	static const char *const streams[] = {"]<stdout>:", "]<stderr>:", "]<stddiag>:"};
 	size_t i = 1, n;
 	int job, rank;
 
-	if (!has(t, 0, "[") || !(n = digits(t, i, &job)) || !has(t, i + n, ","))
+	if (!has(t, 0, "["))
+		return 0;
+	if (has(t, i, "prterun-")) {
+		while (i < t.n && i < INPUT_HOST_MAX && is_host_byte(t.s[i]))
+			i++;
+		i += has(t, i, "@");
+	}
+	if (!(n = digits(t, i, &job)) || !has(t, i + n, ","))
 		return 0;
 	i += n + 1;
 	n = digits(t, i, &rank);
@@ -189,6 +197,42 @@ static size_t kaggle_stamp(struct span t, struct input_origin *o)
 	return i + n + 1;
 }
 
+/* kubectl logs --prefix: "[pod/trainer-3/pytorch] "; the pod is what a host is elsewhere. */
+static size_t pod_tag(struct span t, struct input_origin *o)
+{
+	size_t i = 5, n = 0, end;
+
+	if (!has(t, 0, "[pod/"))
+		return 0;
+	while (i + n < t.n && is_host_byte(t.s[i + n]))
+		n++;
+	end = i + n;
+	if (!n || !has(t, end, "/"))
+		return 0;
+	for (end++; end < t.n && is_host_byte(t.s[end]);)
+		end++;
+	if (!has(t, end, "] "))
+		return 0;
+	keep_host(o, t.s + i, n);
+	return end + 2;
+}
+
+/* docker logs -t, kubectl logs --timestamps, CI systems: "2026-11-28T02:14:00.123456789Z ". Only
+ * with nine or seven digits of a second: a program's own dates have six at most. */
+static size_t log_stamp(struct span t, struct input_origin *o)
+{
+	static const char shape[] = "dddd-dd-ddTdd:dd:dd.";
+	size_t i = 0, n = 0;
+
+	(void)o;
+	for (; i < sizeof(shape) - 1; i++)
+		if (i >= t.n || (shape[i] == 'd' ? !is_digit(t.s[i]) : t.s[i] != shape[i]))
+			return 0;
+	while (i + n < t.n && is_digit(t.s[i + n]))
+		n++;
+	return (n == 9 || n == 7) && has(t, i + n, "Z ") ? i + n + 2 : 0;
+}
+
 static size_t one_prefix(struct span t, struct input_origin *o)
 {
 	size_t n = 0;
@@ -196,12 +240,12 @@ static size_t one_prefix(struct span t, struct input_origin *o)
 	if (!t.n)
 		return 0;
 	if (t.s[0] == '[')
-		return (n = torch_tag(t, o)) ? n : mpirun_tag(t, o);
+		return (n = torch_tag(t, o)) || (n = pod_tag(t, o)) ? n : mpirun_tag(t, o);
 	if (t.s[0] == '(')
 		return ray_tag(t, o);
 	if ((t.s[0] == ' ' || is_digit(t.s[0])) && (n = srun_label(t, o)))
 		return n;
-	if (is_digit(t.s[0]) && (n = kaggle_stamp(t, o)))
+	if (is_digit(t.s[0]) && ((n = kaggle_stamp(t, o)) || (n = log_stamp(t, o))))
 		return n;
 	if (is_host_byte(t.s[0]) && (n = pdsh_host(t, o)))
 		return n;

@@ -34,6 +34,8 @@ struct probe_value {
 	int64_t step;        /* training step or iteration that it belongs to, -1 if none */
 	int64_t t_us;        /* UTC time that the text itself gives, -1 if none */
 	int rank;            /* rank that printed it, -1 if unknown */
+	int local_rank;      /* rank within its node, as torchrun's prefix says; -1 if unknown */
+	const char *host;    /* host that a launcher's prefix names; "" if none */
 	const struct kv *labels; /* e.g. device=nvme0n1, size_bytes=1048576, in_place=0 */
 	size_t n_labels;
 	const char *file; /* as given in the context */
@@ -46,7 +48,8 @@ enum { PROBE_RAW_MAX = 200 };
 struct probe_fact {
 	const char *key; /* "nccl.version", "nccl.env.NCCL_BUFFSIZE", "nccl.warn", "torch.oom" */
 	const char *text;
-	int rank;
+	int rank, local_rank;
+	const char *host;
 	const char *file;
 	int64_t line;
 };

@@ -129,6 +129,30 @@ static void print_object(const struct json *o)
 	printf("%s\n", text);
 }
 
+/* Who wrote a line, as the prefixes of launchers say. */
+static void json_origin(struct json *o, int rank, int local_rank, const char *host)
+{
+	if (rank >= 0)
+		json_set_i64(o, "rank", rank);
+	if (local_rank >= 0)
+		json_set_i64(o, "local_rank", local_rank);
+	if (*host)
+		set_clean(o, "host", host);
+}
+
+static void print_origin(int rank, int local_rank, const char *host)
+{
+	if (rank >= 0)
+		printf("rank %-3d ", rank);
+	else if (local_rank >= 0)
+		printf("local rank %-3d ", local_rank);
+	if (*host) {
+		fputs("host ", stdout);
+		print_clean(host);
+		putchar(' ');
+	}
+}
+
 static void value_json(const struct probe_value *v)
 {
 	_cleanup_(json_freep) struct json *o = json_object();
@@ -147,11 +171,11 @@ static void value_json(const struct probe_value *v)
 		json_set_i64(o, "step", v->step);
 	if (v->t_us >= 0)
 		json_set_i64(o, "t_us", v->t_us);
-	if (v->rank >= 0)
-		json_set_i64(o, "rank", v->rank);
+	json_origin(o, v->rank, v->local_rank, v->host);
 	for (size_t i = 0; i < v->n_labels; i++)
 		set_clean(labels, v->labels[i].key, v->labels[i].value);
 	json_set(o, "labels", labels);
+	set_clean(o, "file", v->file);
 	json_set_i64(o, "line", v->line);
 	set_clean(o, "raw", v->raw);
 	print_object(o);
@@ -164,8 +188,7 @@ static void value_text(const struct probe_value *v)
 	printf("%6lld  ", (long long)v->line);
 	if (v->step >= 0)
 		printf("step %-6lld ", (long long)v->step);
-	if (v->rank >= 0)
-		printf("rank %-3d ", v->rank);
+	print_origin(v->rank, v->local_rank, v->host);
 	print_clean(v->metric);
 	for (size_t i = 0; i < v->n_labels; i++) {
 		fputs(i ? "," : "{", stdout);
@@ -207,15 +230,13 @@ static void take_fact(void *ctx, const struct probe_fact *f)
 		json_set_text(o, "kind", "fact");
 		set_clean(o, "key", f->key);
 		set_clean(o, "text", f->text);
-		if (f->rank >= 0)
-			json_set_i64(o, "rank", f->rank);
+		json_origin(o, f->rank, f->local_rank, f->host);
 		json_set_i64(o, "line", f->line);
 		print_object(o);
 		return;
 	}
 	printf("%6lld  ", (long long)f->line);
-	if (f->rank >= 0)
-		printf("rank %-3d ", f->rank);
+	print_origin(f->rank, f->local_rank, f->host);
 	print_clean(f->key);
 	fputs(" = ", stdout);
 	print_clean(f->text);

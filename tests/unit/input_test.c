@@ -119,6 +119,12 @@ static void test_prefixes(void **state)
 	check("trainer-1  | a\nstep     0 | loss 9\nx 1 | y\n",
 	      "1 @trainer-1 <a>\n2 <step     0 | loss 9>\n3 <x 1 | y>\n");
 	check("1234.5s\t17\ta\n", "1 <a>\n");
+	check("[pod/trainer-3/pytorch] a\n[pod/x] b\n", "1 @trainer-3 <a>\n2 <[pod/x] b>\n");
+	check("2026-11-28T02:14:00.123456789Z 3: a\n2026-11-28T02:14:00.123456Z b\n"
+	      "2026-11-28T02:14:00.1234567Z c\n2026-11-28T02:14:00Z d\n",
+	      "1 r3 <a>\n2 <2026-11-28T02:14:00.123456Z b>\n3 <c>\n4 <2026-11-28T02:14:00Z d>\n");
+	check("[prterun-node07-4711@1,12]<stdout>: a\n[prterun-x] b\n",
+	      "1 r12 < a>\n2 <[prterun-x] b>\n");
 	check("worker-1: 4: [rank9]: x\n", "1 r9 @worker-1 < x>\n");
 	check("0: 1: 2: 3: 4: 5: 6: x\n", "1 r5 <6: x>\n");
 }

@@ -101,6 +101,9 @@ static void test_missing(void **state)
 	assert_string_equal(num_missing(span_of("[N/A]")), "N/A");
 	assert_string_equal(num_missing(span_of(" [Not Supported] ")), "not supported");
 	assert_string_equal(num_missing(span_of("[Unknown Error]")), "unknown error");
+	assert_string_equal(num_missing(span_of("ERR!")), "unknown error");
+	assert_string_equal(num_missing(span_of("[Insufficient Permissions]")), "not permitted");
+	assert_string_equal(num_missing(span_of("Not Found")), "not found");
 	assert_string_equal(num_missing(span_of("[GPU requires reset]")), "requires reset");
 	assert_string_equal(num_missing(span_of("NaN")), "nan");
 	assert_string_equal(num_missing(span_of("-inf")), "inf");

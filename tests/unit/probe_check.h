@@ -46,6 +46,7 @@ static inline void found_value(void *ctx, const struct probe_value *v)
 	struct buf b = {0};
 
 	assert_true(v->missing || isfinite(v->value));
+	assert_true(v->host && v->line >= 0);
 	assert_true(strlen(v->raw) <= PROBE_RAW_MAX);
 	for (size_t i = 0; i < v->n_labels; i++)
 		buf_printf(&b, "%s%s=%s", i ? "," : "", v->labels[i].key, v->labels[i].value);

@@ -65,6 +65,41 @@ static void test_sniff(void **state)
 	assert_null(probe_sniff("{\"a\":\n", 6));
 }
 
+static void take_origin(void *ctx, const struct probe_value *v)
+{
+	struct buf *b = ctx;
+
+	buf_printf(b, "%d %d %s;", v->rank, v->local_rank, v->host);
+}
+
+static void take_fact_origin(void *ctx, const struct probe_fact *f)
+{
+	struct buf *b = ctx;
+
+	buf_printf(b, "fact %d %d %s;", f->rank, f->local_rank, f->host);
+}
+
+/* What launchers put before a line belongs to each value and fact of it. */
+static void test_origin(void **state)
+{
+	static const char
+		text[] = "worker-3: [default2]:{\"step\":1,\"loss\":2}\n"
+			 "[pod/trainer-1/main] 7: {\"step\":2,\"loss\":2,\"phase\":\"a\"}\n"
+			 "{\"step\":3,\"loss\":2}\n";
+	const struct probe *p = probe_find("metrics_jsonl");
+	struct buf got = {0};
+	struct probe_sink sink = {.value = take_origin, .fact = take_fact_origin, .ctx = &got};
+	struct probe_run *r = NULL;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(p->open(NULL, &sink, &r, &e), 0);
+	assert_int_equal(p->feed(r, text, strlen(text), &e), 0);
+	assert_int_equal(p->finish(r, NULL), PROBE_OK);
+	assert_string_equal(got.data, "-1 2 worker-3;7 -1 trainer-1;fact 7 -1 trainer-1;-1 -1 ;");
+	buf_free(&got);
+}
+
 static char dir[] = "/tmp/probe_test.XXXXXX";
 
 static void write_gz(const char *path, const char *text, size_t cut)
@@ -151,9 +186,8 @@ static void test_no_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_sniff),
-		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_table),   cmocka_unit_test(test_sniff),
+		cmocka_unit_test(test_origin),  cmocka_unit_test(test_file),
 		cmocka_unit_test(test_no_file),
 	};
 
