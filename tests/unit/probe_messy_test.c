@@ -116,8 +116,8 @@ static const struct {
 };
 
 /* These read whole documents (JSON, databases), or what the user's own pattern says. */
-static const char *const documents[] = {"dlio", "hf_state", "iostat_json", "nccl_tests_json",
-					"pattern"};
+static const char *const documents[] = {"dlio",    "hf_state",     "iostat_json", "nccl_tests_json",
+					"pattern", "pytorch_trace"};
 
 static void check_format(size_t i)
 {
