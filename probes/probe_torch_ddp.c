@@ -11,7 +11,7 @@
  *
  * Facts "ddp.<key>" with the rank, switches as true and false, the bucket's size also in MiB, which
  * is how it is given (ddp.bucket_cap_mb). The list is one write, so ranks do not mix in it; it ends
- * at the first line of another form.
+ * at the first line of another form by the same writer, as far as launchers' prefixes tell.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@ static const char *const switches[] = {"broadcast_buffers", "find_unused_paramet
 struct probe_run {
 	struct input *in;
 	struct emit out;
-	int rank; /* whose list is being read; -1: none is */
+	int rank;   /* whose list is being read; -1: none is */
+	int writer; /* the rank that the prefix of the list's first line names */
 };
 
 /* "[Rank 1]: DDP Initialized with:" anywhere in a line. */
@@ -78,10 +79,14 @@ static void emit_setting(struct emit *o, struct span key, struct span value)
 static void on_line(void *ctx, const struct input_line *l)
 {
 	struct probe_run *r = ctx;
-	struct span t = {l->whole, l->whole_len}, key; /* "[Rank 1]:" may look like a prefix */
+	struct span t = input_span(l), key;
 
 	emit_begin(&r->out, l);
-	if (begins(t, &r->rank) || r->rank < 0)
+	if (begins(t, &r->rank)) {
+		r->writer = l->rank;
+		return;
+	}
+	if (r->rank < 0 || l->redrawn || (l->rank >= 0 && l->rank != r->writer))
 		return;
 	if (!span_next(&t, ":", &key) || !t.s || !is_key(key)) {
 		r->rank = -1;

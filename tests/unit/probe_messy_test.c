@@ -105,6 +105,7 @@ static const struct {
 	{"perftest", "perftest.txt", false},
 	{"procfs", "procfs.txt", true},
 	{"slurm_end", "slurm-end.txt", false},
+	{"torch_ddp", "torch-ddp-1.13.txt", false},
 	{"torch_memory", "torch-memory_stats.txt", false},
 	{"torch_memory", "torch-memory_summary.txt", false},
 	{"torchtitan", "torchtitan-2026-rank-prefix.txt", false},
