@@ -175,6 +175,7 @@ static void workload_done(struct workload *w)
 	free(w->step_pattern);
 	free(w->probe);
 	free(w->pattern);
+	free(w->model.gpu);
 	free(w->at.file);
 }
 

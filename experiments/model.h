@@ -221,6 +221,20 @@ enum metric_source {
 }; /* output through a probe; through a pattern; $FETTLE_METRICS */
 MODEL_ENUM(metric_source)
 
+/* The model that a workload trains, as far as its floating-point operations need it (derive.h). */
+enum flops_formula { FLOPS_6N, FLOPS_PALM, FLOPS_CAUSAL, FLOPS_LORA };
+enum flops_dtype { FLOPS_FP32, FLOPS_TF32, FLOPS_FP16, FLOPS_BF16, FLOPS_FP8 };
+enum recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL };
+struct model_shape {
+	double params; /* that a token uses; 0: not told, and nothing is computed */
+	double layers, hidden, seq_length; /* hidden: heads x dimension of a head; 0: not told */
+	enum flops_formula formula;
+	enum flops_dtype dtype;
+	enum recompute recompute;
+	char *gpu;          /* NULL: as nvidia-smi names it */
+	double peak_tflops; /* 0: of the table */
+};
+
 struct workload {
 	char *name;
 	struct strv command;         /* argv; command[0] is looked up in PATH of the trial */
@@ -236,6 +250,7 @@ struct workload {
 	bool whole_run;        /* no steps: objective trial_wall_s or a single value a run */
 	int64_t trial_limit_s; /* a trial that runs longer is killed and failed */
 	int64_t log_limit_bytes;
+	struct model_shape model;
 	struct place at; /* of its command */
 };
 

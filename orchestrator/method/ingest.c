@@ -16,6 +16,7 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/method/cause.h"
+#include "orchestrator/method/derived.h"
 #include "orchestrator/method/method.h"
 #include "orchestrator/method/window.h"
 #include "probes/probe.h"
@@ -288,18 +289,43 @@ static void take_device(void *ctx, const struct probe_value *v)
 	a->reasons |= (uint64_t)v->value;
 }
 
-static void read_devices(const struct reader *r, const struct json *rec, struct trial_result *t)
+static void take_device_fact(void *ctx, const struct probe_fact *f)
+{
+	struct all_devices *a = ctx;
+
+	a->each.fact(a->each.ctx, f);
+}
+
+/* The devices of a node: the name of the first, heap; NULL unknown. */
+static char *name_devices(const struct window *w, int *n_devices)
+{
+	size_t n;
+	const struct window_fact *f = window_facts(w, &n);
+	char *name = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (str_starts(f[i].key, "gpu.") && str_ends(f[i].key, ".name")) {
+			name = name ? name : xstrdup(f[i].text);
+			++*n_devices;
+		}
+	return name;
+}
+
+/* Samples of the devices of the first node; what they are, as name_devices() tells. */
+static char *read_devices(const struct reader *r, const struct json *rec, struct trial_result *t,
+			  int *n_devices)
 {
 	_cleanup_free_ char *path = fs_join(r->dir, "gpu.csv");
 	const struct probe *p = probe_find("nvidia_smi_csv");
 	struct probe_context pc = {.file = path};
 	struct window *w;
 	struct all_devices all = {0};
-	struct probe_sink sink = {.value = take_device, .ctx = &all};
+	struct probe_sink sink = {.value = take_device, .fact = take_device_fact, .ctx = &all};
 	struct err e = {0};
+	char *name;
 
 	if (!p || !fs_exists(path))
-		return;
+		return NULL;
 	w = node_window(rec, t);
 	window_span(w, &all.from_us, &all.to_us);
 	all.each = window_sink(w);
@@ -307,7 +333,9 @@ static void read_devices(const struct reader *r, const struct json *rec, struct 
 	window_emit(w, t);
 	if (all.known)
 		trial_result_metric(t, "clock_event_reasons", "any", "", (double)all.reasons);
+	name = name_devices(w, n_devices);
 	window_free(w);
+	return name;
 }
 
 static void fail_trial(struct trial_result *t, char *reason)
@@ -395,15 +423,18 @@ static void keep_curves(const struct reader *r, struct window *w)
 		window_keep_curve(w, r->recipe->converge.metric);
 }
 
-static void read_metrics(const struct reader *r, const struct json *rec, struct trial_result *t,
-			 struct quality_trial *q)
+/* What in its figures contradicts, heap; NULL nothing. */
+static char *read_metrics(const struct reader *r, const struct json *rec, struct trial_result *t,
+			  struct quality_trial *q)
 {
 	const struct workload wl = method_workload(r->recipe, r->stage->kind);
 	char name[16];
-	_cleanup_free_ char *dir = NULL, *out = NULL;
+	_cleanup_free_ char *dir = NULL, *out = NULL, *gpu = NULL;
 	struct window *w = window_new(wl.warmup_steps, wl.steps), *samples;
 	struct buf detail = {0};
 	enum probe_status s;
+	int devices = 0;
+	char *notes;
 
 	keep_curves(r, w);
 	snprintf(name, sizeof name, "t%02d", t->slot);
@@ -419,7 +450,8 @@ static void read_metrics(const struct reader *r, const struct json *rec, struct 
 	window_emit(w, t);
 	window_emit_curves(w, t);
 	samples = read_samples(r, rec, t);
-	read_devices(r, rec, t);
+	gpu = read_devices(r, rec, t, &devices);
+	notes = derived_metrics(r->recipe, gpu, devices, t);
 	read_acknowledgement(r, out, w, t);
 	judge_measurement(r, w, s, detail.data ? detail.data : "", t);
 	count_nan(r, w, t);
@@ -427,6 +459,7 @@ static void read_metrics(const struct reader *r, const struct json *rec, struct 
 	window_free(samples);
 	window_free(w);
 	buf_free(&detail);
+	return notes;
 }
 
 /* A captured file must be what its record says: a workload is not charged for a file that was lost
@@ -492,7 +525,7 @@ static void name_cause(const struct reader *r, const char *dir, struct trial_res
 
 /* What a workload left behind or printed beyond its bound did no harm, and its owner should know.
  */
-static void read_remarks(const struct json *rec, struct trial_result *t)
+static void read_remarks(const struct json *rec, const char *notes, struct trial_result *t)
 {
 	const struct json *out = json_get(rec, "out");
 	int64_t left = json_i64(json_get(rec, "leftovers"), 0);
@@ -504,6 +537,8 @@ static void read_remarks(const struct json *rec, struct trial_result *t)
 	if (json_bool(json_get(out, "cut"), false))
 		buf_printf(&b, "%sit printed %lld bytes, of which head and tail are kept",
 			   b.len ? "; " : "", (long long)json_i64(json_get(out, "total_bytes"), 0));
+	if (notes)
+		buf_printf(&b, "%s%s", b.len ? "; " : "", notes);
 	if (b.len && t->reason) {
 		char *both = xasprintf("%s; %s", t->reason, b.data);
 
@@ -519,6 +554,7 @@ static void read_record(const struct reader *r, const struct json *rec, struct t
 			struct quality_trial *q)
 {
 	const struct json *ranks = json_get(rec, "ranks"), *rank;
+	_cleanup_free_ char *notes = NULL;
 	char dir[24];
 
 	t->arm = json_i64(json_get(rec, "arm"), 0);
@@ -542,9 +578,9 @@ static void read_record(const struct reader *r, const struct json *rec, struct t
 	for (rank = json_first(ranks); rank; rank = json_next(rank))
 		read_rank(rank, t);
 	if (t->kind == SLOT_TIMED)
-		read_metrics(r, rec, t, q);
+		notes = read_metrics(r, rec, t, q);
 	name_cause(r, dir, t);
-	read_remarks(rec, t);
+	read_remarks(rec, notes, t);
 }
 
 /* NULL, or why the record is not the one that the manifest means. */

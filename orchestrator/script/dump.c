@@ -52,6 +52,21 @@ static void put_texts(const struct dump *d, const char *name, const struct strv 
 	}
 }
 
+static void dump_model(const struct model_shape *m, struct buf *out)
+{
+	struct dump d = {out, "workload.model."};
+
+	put_number(&d, "params", m->params);
+	put_number(&d, "layers", m->layers);
+	put_number(&d, "hidden", m->hidden);
+	put_number(&d, "seq_length", m->seq_length);
+	put_i64(&d, "formula", m->formula);
+	put_i64(&d, "recompute", m->recompute);
+	put_i64(&d, "dtype", m->dtype);
+	put_text(&d, "gpu", m->gpu);
+	put_number(&d, "peak_tflops", m->peak_tflops);
+}
+
 static void dump_workload(const struct workload *w, struct buf *out)
 {
 	struct dump d = {out, "workload."}, env = {out, "workload.env."};
@@ -70,6 +85,8 @@ static void dump_workload(const struct workload *w, struct buf *out)
 	put_text(&d, "metrics.pattern", w->pattern);
 	put_i64(&d, "limits.trial_s", w->trial_limit_s);
 	put_i64(&d, "limits.log_bytes", w->log_limit_bytes);
+	if (w->model.params > 0)
+		dump_model(&w->model, out);
 }
 
 static void dump_options(const struct job_options *o, const struct dump *d)

@@ -523,6 +523,12 @@ static const struct field workload_fields[] = {
 	 .sub = &schema_limits,
 	 .dflt = "see there",
 	 .doc = "bounds of a trial"},
+	{.name = "model",
+	 .type = FIELD_TABLE,
+	 .sub = &schema_model,
+	 .offset = IN(workload, model),
+	 .dflt = "none",
+	 .doc = "what is trained: gives `mfu_pct` and `hfu_pct` where the log has none"},
 	END,
 };
 const struct schema schema_workload = {"workload", workload_fields};
@@ -790,13 +796,15 @@ struct recipe *schema_defaults(void)
 	r->workload.probe = xstrdup("train_log");
 	r->workload.trial_limit_s = DEFAULT_TRIAL_S;
 	r->workload.log_limit_bytes = (int64_t)DEFAULT_LOG_MIB * MIB;
+	r->workload.model.dtype = FLOPS_BF16;
 	return r;
 }
 
 const struct schema *const schema_all[] = {
-	&schema_campaign,  &schema_workload,    &schema_window, &schema_metrics,    &schema_limits,
-	&schema_resources, &schema_objective,   &schema_guard,  &schema_constraint, &schema_knob,
-	&schema_proof,     &schema_requires,    &schema_bundle, &schema_budget,     &schema_blocks,
-	&schema_quality,   &schema_converge,    &schema_site,   &schema_caps,       &schema_rule,
-	&schema_finding,   &schema_expectation, NULL,
+	&schema_campaign, &schema_workload,   &schema_window,      &schema_metrics,
+	&schema_limits,   &schema_model,      &schema_resources,   &schema_objective,
+	&schema_guard,    &schema_constraint, &schema_knob,        &schema_proof,
+	&schema_requires, &schema_bundle,     &schema_budget,      &schema_blocks,
+	&schema_quality,  &schema_converge,   &schema_site,        &schema_caps,
+	&schema_rule,     &schema_finding,    &schema_expectation, NULL,
 };

@@ -352,6 +352,61 @@ static void test_why_a_trial_failed(void **state)
 	attempt_free(a);
 }
 
+/* What follows from others is stored as if it had been printed, and what cannot be is told. */
+static void test_derived(void **state)
+{
+	struct attempt *a = attempt_new(RECIPE);
+	const struct trial_result *t;
+
+	(void)state;
+	a->recipe->workload.model = (struct model_shape){
+		.params = 1e9, .seq_length = 1000, .dtype = FLOPS_BF16};
+	a->recipe->resources.gpus_per_node = 2;
+	attempt_put(a, "gpu.csv",
+		    "timestamp, index, name, power.draw [W]\n"
+		    "2026/11/29 11:30:29.855, 0, NVIDIA A100-SXM4-80GB, 400.00 W\n"
+		    "2026/11/29 11:30:29.855, 1, NVIDIA A100-SXM4-80GB, 200.00 W\n");
+	for (int i = 0; i < ATTEMPT_SLOTS; i++) {
+		json_set_i64(a->rec[i], "window_start_us", 1);
+		json_set_i64(a->rec[i], "window_end_us", 1800000000000000);
+		set_text(&a->metrics[i],
+			 "{\"step\": 1, \"step_time_ms\": 900, \"samples_per_step\": 16}\n"
+			 "{\"step\": 2, \"step_time_ms\": 500, \"samples_per_step\": 16, "
+			 "\"mem_peak_allocated_gib\": 6, \"mem_peak_reserved_gib\": 8}\n");
+	}
+	set_text(&a->metrics[2], "{\"step\": 1, \"step_time_ms\": 900, \"samples_per_step\": 16}\n"
+				 "{\"step\": 2, \"step_time_ms\": 5, \"samples_per_step\": 16, "
+				 "\"throughput_samples_per_s\": 32}\n");
+	attempt_write(a);
+	assert_complete(a);
+	t = &a->files.trials[1];
+	assert_true(trial_result_get(t, "throughput_samples_per_s", "mean") == 32);
+	assert_true(trial_result_get(t, "throughput_tokens_per_s", "mean") == 32000);
+	assert_true(trial_result_get(t, "throughput_tokens_per_s_per_gpu", "mean") == 16000);
+	/* 16,000 tokens x 6e9 / 312e12 */
+	assert_true(fabs(trial_result_get(t, "mfu_pct", "mean") - 30.769) < 1e-3);
+	assert_true(trial_result_get(t, "hfu_pct", "mean") ==
+		    trial_result_get(t, "mfu_pct", "mean"));
+	/* 300 W x 2 / 32 a second */
+	assert_true(trial_result_get(t, "energy_per_sample_j", "mean") == 18.75);
+	assert_true(trial_result_get(t, "mem_fragmentation_ratio", "mean") == 0.25);
+	assert_null(t->reason);
+	t = &a->files.trials[2];
+	assert_contains(t->reason, "16 samples in 5 ms are 3200 a second");
+	assert_true(trial_result_get(t, "throughput_samples_per_s", "mean") == 32);
+	attempt_free(a);
+	/* 100 times the model: more than the device can do */
+	a = attempt_new(RECIPE);
+	a->recipe->workload.model = (struct model_shape){
+		.params = 1e11, .seq_length = 1000, .dtype = FLOPS_BF16, .gpu = xstrdup("A100")};
+	a->recipe->resources.gpus_per_node = 2;
+	attempt_write(a);
+	assert_complete(a);
+	assert_contains(a->files.trials[1].reason, "mfu_pct comes to");
+	assert_true(isnan(trial_result_get(&a->files.trials[1], "mfu_pct", "mean")));
+	attempt_free(a);
+}
+
 /* What did no harm is told all the same; a failure's own reason comes first. */
 static void test_what_was_noticed(void **state)
 {
@@ -573,6 +628,7 @@ int main(void)
 		cmocka_unit_test(test_output_that_is_missing_or_not_what_was_recorded),
 		cmocka_unit_test(test_a_trial_that_failed_is_charged_to_its_arm),
 		cmocka_unit_test(test_why_a_trial_failed),
+		cmocka_unit_test(test_derived),
 		cmocka_unit_test(test_what_was_noticed),
 		cmocka_unit_test(test_samples_of_devices_are_read),
 		cmocka_unit_test(test_metrics_that_are_absent),

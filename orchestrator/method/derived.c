@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/method/derived.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiments/derive.h"
+#include "orchestrator/base/mem.h"
+
+static double mean_of(const struct trial_result *t, const char *metric)
+{
+	return trial_result_get(t, metric, "mean");
+}
+
+/* A series of one value has only a mean. */
+static double max_of(const struct trial_result *t, const char *metric)
+{
+	double max = trial_result_get(t, metric, "max");
+
+	return isfinite(max) ? max : mean_of(t, metric);
+}
+
+/* Adds a mean that is a number, unless the log told it itself. */
+static double add(struct trial_result *t, const char *metric, double value)
+{
+	double told = mean_of(t, metric);
+
+	if (isfinite(told) || !isfinite(value))
+		return told;
+	trial_result_metric(t, metric, "mean", "", value);
+	return value;
+}
+
+/* Devices of the whole job: as asked for, else as seen; 0 unknown. */
+static double gpus_of(const struct recipe *r, int seen)
+{
+	const struct resources *a = &r->resources;
+	int nodes = a->nodes > 0 ? a->nodes : 1;
+	const char *count;
+	double n;
+
+	if (a->gpus_per_node > 0)
+		return (double)a->gpus_per_node * nodes;
+	/* "8" or "h200:8" */
+	count = a->options.gpus ? strrchr(a->options.gpus, ':') : NULL;
+	count = count ? count + 1 : a->options.gpus;
+	if (count && str_to_double(count, &n) && n > 0)
+		return n;
+	return (double)seen * nodes;
+}
+
+static void note(struct buf *b, const char *why)
+{
+	buf_printf(b, "%s%s", b->len ? "; " : "", why);
+}
+
+static void derive_utilisation(const struct model_shape *m, const char *gpu, double tokens_per_gpu,
+			       struct trial_result *t, struct buf *notes)
+{
+	const char *device = m->gpu ? m->gpu : gpu;
+	double peak = m->peak_tflops > 0 ? m->peak_tflops : derive_peak_tflops(device, m->dtype);
+	double mfu = derive_utilisation_pct(tokens_per_gpu, derive_flops_per_token(m), peak),
+	       hfu = derive_utilisation_pct(tokens_per_gpu, derive_hardware_flops_per_token(m),
+					    peak);
+	char why[DERIVE_WHY_MAX];
+
+	if (!(m->params > 0) || !isfinite(mfu))
+		return;
+	if (!derive_check_mfu(fmax(mfu, hfu), device, why)) {
+		note(notes, why);
+		return;
+	}
+	add(t, "mfu_pct", mfu);
+	add(t, "hfu_pct", hfu);
+}
+
+/* What the log itself says can be wrong, too. */
+static void check_told(const struct recipe *r, const char *gpu, struct trial_result *t,
+		       struct buf *notes)
+{
+	const char *device = r->workload.model.gpu ? r->workload.model.gpu : gpu;
+	char why[DERIVE_WHY_MAX];
+
+	if (!derive_check_mfu(mean_of(t, "mfu_pct"), device, why))
+		note(notes, why);
+	if (!derive_check_rate(mean_of(t, "throughput_samples_per_s"),
+			       mean_of(t, "samples_per_step"), mean_of(t, "step_time_ms"), why))
+		note(notes, why);
+}
+
+char *derived_metrics(const struct recipe *r, const char *gpu, int devices, struct trial_result *t)
+{
+	const struct model_shape *m = &r->workload.model;
+	double gpus = gpus_of(r, devices), step_ms = mean_of(t, "step_time_ms"), samples, tokens,
+	       per_gpu;
+	struct buf notes = {0};
+
+	check_told(r, gpu, t, &notes);
+	samples = add(t, "throughput_samples_per_s",
+		      mean_of(t, "samples_per_step") * 1000 / step_ms);
+	tokens = add(t, "throughput_tokens_per_s", mean_of(t, "tokens_per_step") * 1000 / step_ms);
+	if (!isfinite(tokens) && m->seq_length > 0)
+		tokens = add(t, "throughput_tokens_per_s", samples * m->seq_length);
+	per_gpu = add(t, "throughput_tokens_per_s_per_gpu", derive_per_gpu(tokens, gpus));
+	derive_utilisation(m, gpu, per_gpu, t, &notes);
+	add(t, "energy_per_sample_j", derive_energy_j(mean_of(t, "gpu_power_w"), gpus, samples));
+	add(t, "mem_fragmentation_ratio",
+	    derive_fragmentation_ratio(max_of(t, "mem_peak_allocated_gib"),
+				       max_of(t, "mem_peak_reserved_gib")));
+	return notes.len ? buf_take(&notes) : (buf_free(&notes), NULL);
+}
