@@ -51,15 +51,17 @@ static bool take_heading(struct lustre *st, struct span t)
 {
 	static const char *const layers[] = {"llite", "osc", "mdc"};
 	static const char tail[] = ".stats=";
-	struct span layer, rest = t, fs;
+	struct span layer, rest, fs;
 
-	if (t.n < sizeof(tail) || memcmp(t.s + t.n - (sizeof(tail) - 1), tail, sizeof(tail) - 1) ||
-	    !span_next(&rest, ".", &layer))
+	if (t.n < sizeof(tail) || memcmp(t.s + t.n - (sizeof(tail) - 1), tail, sizeof(tail) - 1))
+		return false;
+	rest = (struct span){t.s, t.n - (sizeof(tail) - 1)};
+	if (!span_next(&rest, ".", &layer) || !rest.s)
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
 		if (!span_eq(layer, layers[i]))
 			continue;
-		rest = without_address((struct span){rest.s, rest.n - (sizeof(tail) - 1)});
+		rest = without_address(rest);
 		copy(st->layer, layer);
 		st->target[0] = '\0';
 		if (i && span_next(&rest, "-", &fs) && span_next(&rest, "-", &layer))

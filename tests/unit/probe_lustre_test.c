@@ -15,6 +15,18 @@ static void test_fixture(void **state)
 	findings_free(&f);
 }
 
+/* Found by a fuzzer: a heading without a name. */
+static void test_headings(void **state)
+{
+	struct findings f = findings_text(&probe_lustre,
+					  "llite.stats=\nllite..stats=\nosc.a.stats=\n"
+					  "read_bytes    12 samples [bytes] 1 2 1024\n");
+
+	(void)state;
+	check_at(&f, "fs_read_bytes_total", -1, "fs=a,layer=osc", 1024);
+	findings_free(&f);
+}
+
 /* One file of /proc: no heading tells the file system. */
 static void test_file(void **state)
 {
@@ -39,6 +51,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fixture),
+		cmocka_unit_test(test_headings),
 		cmocka_unit_test(test_file),
 	};
 
