@@ -27,7 +27,15 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/rng.h"
 
-enum { K = 10, ARMS = K + 1, BLOCKS = 24, STAGES = 3, SCREEN = 6, TOGETHER = 2, DRAWS = 400000 };
+enum {
+	K = 10,
+	ARMS = K + 1,
+	BLOCKS = 24,
+	STAGES = 3,
+	SCREEN = 6,
+	TOGETHER = 2,
+	LEAST_DRAWS = 50000
+};
 static const double LEAST = 0.00995033; /* log(1.01): min_effect */
 static const double ALPHA = 0.05;
 
@@ -45,6 +53,7 @@ struct procedure {
 	size_t together;       /* candidates in the blocks of one confirm stage, alpha shared */
 	double alpha;          /* what it spends */
 	double *least;         /* sorted: smallest p / blocks^shape over the looks, nothing helps */
+	size_t draws;          /* their number */
 };
 
 /* The truth, against the incumbent; logs, + is better. Arm 0 is the incumbent. */
@@ -122,20 +131,21 @@ static double draw_least(const struct procedure *p, struct rng *r, size_t df0)
 	return least;
 }
 
-static void draw_bounds(struct procedure *p)
+static void draw_bounds(struct procedure *p, size_t draws)
 {
 	size_t df0 = screen_df(p) + (p->aa_blocks ? p->aa_blocks - 1 : 0);
 	struct rng r = rng_at(20261129, 1, 0, 0);
 
-	p->least = xcalloc(DRAWS, sizeof *p->least);
-	for (size_t i = 0; i < DRAWS; i++)
+	p->draws = draws > LEAST_DRAWS ? draws : LEAST_DRAWS;
+	p->least = xcalloc(p->draws, sizeof *p->least);
+	for (size_t i = 0; i < p->draws; i++)
 		p->least[i] = draw_least(p, &r, df0);
-	qsort(p->least, DRAWS, sizeof *p->least, compare);
+	qsort(p->least, p->draws, sizeof *p->least, compare);
 }
 
 static double bound_at(const struct procedure *p, double alpha, size_t blocks)
 {
-	return p->least[(size_t)(alpha * DRAWS)] * pow((double)blocks, p->shape);
+	return p->least[(size_t)(alpha * (double)p->draws)] * pow((double)blocks, p->shape);
 }
 
 /* -- a campaign ------------------------------------------------------------------------------ */
@@ -394,23 +404,27 @@ static double false_wins(const struct procedure *p, const struct world *w, size_
 	return share(t.false_wins, t.campaigns);
 }
 
-/* Sets p->alpha; `like` 0: to ALPHA. Returns the false wins at 2 % noise. */
-static double set_alpha(struct procedure *p, double like, size_t n)
+struct error_rate {
+	double nominal, same; /* false wins at ALPHA, and at p->alpha; at 2 % noise */
+};
+
+/* Sets p->alpha to what gives as many false wins as `like`; 0: to ALPHA. */
+static struct error_rate set_alpha(struct procedure *p, double like, size_t n)
 {
 	struct world w = world_of(0.02, 0, 0);
-	double rate;
+	struct error_rate rate;
 
 	p->alpha = ALPHA;
-	draw_bounds(p);
-	rate = false_wins(p, &w, 2 * n);
-	for (int i = 0; i < 2 && like > 0 && rate > 0; i++) {
-		p->alpha *= like / rate;
-		rate = false_wins(p, &w, 2 * n);
+	draw_bounds(p, 20 * n);
+	rate.nominal = rate.same = false_wins(p, &w, 2 * n);
+	for (int i = 0; i < 2 && like > 0 && rate.same > 0; i++) {
+		p->alpha *= like / rate.same;
+		rate.same = false_wins(p, &w, 2 * n);
 	}
 	return rate;
 }
 
-static void print_row(struct procedure *p, double rate, size_t n)
+static void print_row(const struct procedure *p, struct error_rate rate, size_t n)
 {
 	static const struct {
 		double gain, noise;
@@ -419,12 +433,12 @@ static void print_row(struct procedure *p, double rate, size_t n)
 		  {0.02, 0.01, 1},
 		  {0.02, 0.02, 1},
 		  {0.05, 0.02, 1},
-		  {0.02, 0.01, 3}};
+		  {0.02, 0.02, 3}};
 	struct world null = world_of(0.02, 0, 0), one = world_of(0.01, 0, 0);
 	struct tally t = play(p, &null, n, 78);
 
-	printf("| %s | %.4f | %.2f %% | %.2f %% | %.1f |", p->name, p->alpha, 100 * rate,
-	       100 * false_wins(p, &one, n), share(t.runs, t.campaigns));
+	printf("| %s | %.2f %% | %.4f | %.2f %% | %.2f %% | %.1f |", p->name, 100 * rate.nominal,
+	       p->alpha, 100 * rate.same, 100 * false_wins(p, &one, n), share(t.runs, t.campaigns));
 	for (size_t i = 0; i < ARRAY_LEN(of); i++) {
 		struct world w = world_of(of[i].noise, of[i].gain, of[i].helpers);
 
@@ -441,28 +455,57 @@ static void print_row(struct procedure *p, double rate, size_t n)
 	fflush(stdout);
 }
 
+static void fill_in(struct procedure *p)
+{
+	if (p->futility <= 0)
+		p->futility = 0.90;
+	if (p->together == 0)
+		p->together = 1;
+	if (p->candidates == 0)
+		p->candidates = K;
+	p->mode = MODE_STANDARD;
+}
+
 /* The first is the standard one: the others are brought to its false wins. */
 static void print_table(struct procedure *p, size_t procedures, size_t n)
 {
 	double like = 0;
 	bool several = stages_of(p) > 1;
 
-	printf("\n| procedure | alpha | false wins at 2 %% | at 1 %% | runs | +1 %% at 1 %% | +2 %% at 1 %% | "
-	       "+2 %% at 2 %% | +5 %% at 2 %% |%s\n|---|---|---|---|---|---|---|---|---|%s\n",
-	       several ? " three gains of 2 % at 1 %: found |" : "", several ? "---|" : "");
+	printf("\n| procedure | false wins at alpha 0.05 | alpha | false wins at 2 %% | at 1 %% | runs | "
+	       "+1 %% at 1 %% | +2 %% at 1 %% | +2 %% at 2 %% | +5 %% at 2 %% |%s\n"
+	       "|---|---|---|---|---|---|---|---|---|---|%s\n",
+	       several ? " of three gains of 2 % at 2 % |" : "", several ? "---|" : "");
 	for (size_t i = 0; i < procedures; i++) {
-		double rate;
+		struct error_rate rate;
 
-		if (p[i].futility <= 0)
-			p[i].futility = 0.90;
-		if (p[i].together == 0)
-			p[i].together = 1;
-		if (p[i].candidates == 0)
-			p[i].candidates = K;
+		fill_in(&p[i]);
 		rate = set_alpha(&p[i], like, n);
 		if (i == 0)
-			like = rate;
+			like = rate.same;
 		print_row(&p[i], rate, n);
+	}
+}
+
+/* False wins when the noise before the confirm stage was not that of the confirm stage. */
+static void print_unequal(struct procedure *p, size_t procedures, size_t n)
+{
+	const double aa_noise[] = {1, 1 / 1.5, 1 / 2.2};
+
+	printf("\n| procedure | A/A as noisy | 1.5 times quieter | 2.2 times quieter | candidate 3 times noisier |\n"
+	       "|---|---|---|---|---|\n");
+	for (size_t i = 0; i < procedures; i++) {
+		struct world w = world_of(0.02, 0, 0);
+
+		p[i].alpha = ALPHA;
+		printf("| %s |", p[i].name);
+		for (size_t a = 0; a < ARRAY_LEN(aa_noise); a++) {
+			w.aa_noise = aa_noise[a];
+			printf(" %.2f %% |", 100 * false_wins(&p[i], &w, 2 * n));
+		}
+		w.aa_noise = 1;
+		w.noisier[1] = 3;
+		printf(" %.2f %% |\n", 100 * false_wins(&p[i], &w, 2 * n));
 	}
 }
 
@@ -475,41 +518,26 @@ static void done(struct procedure *p, size_t n)
 static void one_confirm(size_t n)
 {
 	struct procedure p[] = {
-		{.name = "**fettle**", .weight = {1}, .mode = MODE_STANDARD},
-		{.name = "futility at .80", .weight = {1}, .mode = MODE_STANDARD, .futility = 0.80},
-		{.name = "futility at .95", .weight = {1}, .mode = MODE_STANDARD, .futility = 0.95},
-		{.name = "bound grows with the root of the blocks",
+		{.name = "**fettle**", .weight = {1}},
+		{.name = "futility at .80", .weight = {1}, .futility = 0.80},
+		{.name = "futility at .95", .weight = {1}, .futility = 0.95},
+		{.name = "bound grows with the root of the blocks", .weight = {1}, .shape = 0.5},
+		{.name = "bound grows with the blocks", .weight = {1}, .shape = 1},
+		{.name = "screen 10 5 3 2 2 2", .weight = {1}, .keep = {10, 5, 3, 2, 2, 2}},
+		{.name = "screen 10 5 3", .weight = {1}, .keep = {10, 5, 3}},
+		{.name = "screen 10 6 4 2", .weight = {1}, .keep = {10, 6, 4, 2}},
+		{.name = "screen 10 6 4 2, futility at .85",
 		 .weight = {1},
-		 .mode = MODE_STANDARD,
-		 .shape = 0.5},
-		{.name = "bound grows with the blocks",
-		 .weight = {1},
-		 .mode = MODE_STANDARD,
-		 .shape = 1},
-		{.name = "screen of 6 blocks: 10 5 3 2 2 2",
-		 .weight = {1},
-		 .mode = MODE_STANDARD,
-		 .keep = {10, 5, 3, 2, 2, 2}},
-		{.name = "screen of 3 blocks: 10 5 3",
-		 .weight = {1},
-		 .mode = MODE_STANDARD,
-		 .keep = {10, 5, 3}},
+		 .keep = {10, 6, 4, 2},
+		 .futility = 0.85},
 		{.name = "the screen's evidence counts a tenth",
 		 .weight = {1},
-		 .mode = MODE_STANDARD,
 		 .screen_share = 0.1},
 		{.name = "the screen's evidence counts a quarter",
 		 .weight = {1},
-		 .mode = MODE_STANDARD,
 		 .screen_share = 0.25},
-		{.name = "the best two in the same blocks",
-		 .weight = {1},
-		 .mode = MODE_STANDARD,
-		 .together = 2},
-		{.name = "residual of 6 A/A blocks pooled",
-		 .weight = {1},
-		 .mode = MODE_STANDARD,
-		 .aa_blocks = 6},
+		{.name = "the best two in the same blocks", .weight = {1}, .together = 2},
+		{.name = "residual of 6 A/A blocks pooled", .weight = {1}, .aa_blocks = 6},
 	};
 
 	print_table(p, ARRAY_LEN(p), n);
@@ -518,30 +546,20 @@ static void one_confirm(size_t n)
 
 static void three_confirms(size_t n)
 {
-	const double third = 1.0 / 3;
+	const double third = 1.0 / 3, a = alpha_share(3, 1), b = alpha_share(3, 2),
+		     c = alpha_share(3, 3);
 	struct procedure p[] = {
-		{.name = "**fettle**: thirds",
-		 .weight = {third, third, third},
-		 .mode = MODE_STANDARD},
-		{.name = "shares as 4 : 2 : 1",
-		 .weight = {4. / 7, 2. / 7, 1. / 7},
-		 .mode = MODE_STANDARD},
-		{.name = "shares as 1 : 1/4 : 1/9",
-		 .weight = {36. / 49, 9. / 49, 4. / 49},
-		 .mode = MODE_STANDARD},
-		{.name = "shares .90 .05 .05", .weight = {0.9, 0.05, 0.05}, .mode = MODE_STANDARD},
-		{.name = "thirds, every residual pooled",
-		 .weight = {third, third, third},
-		 .mode = MODE_STANDARD,
+		{.name = "**fettle**: shares as 1 : 1/4 : 1/9", .weight = {a, b, c}},
+		{.name = "thirds", .weight = {third, third, third}},
+		{.name = "shares as 4 : 2 : 1", .weight = {4. / 7, 2. / 7, 1. / 7}},
+		{.name = "shares .90 .05 .05", .weight = {0.9, 0.05, 0.05}},
+		{.name = "every residual so far pooled",
+		 .weight = {a, b, c},
 		 .aa_blocks = 6,
 		 .all_residuals = true},
-		{.name = "thirds, the best two in the same blocks",
-		 .weight = {third, third, third},
-		 .mode = MODE_STANDARD,
-		 .together = 2},
-		{.name = "thirds, the screen's evidence counts a tenth",
-		 .weight = {third, third, third},
-		 .mode = MODE_STANDARD,
+		{.name = "the best two in the same blocks", .weight = {a, b, c}, .together = 2},
+		{.name = "the screen's evidence counts a tenth",
+		 .weight = {a, b, c},
 		 .screen_share = 0.1},
 	};
 
@@ -552,32 +570,31 @@ static void three_confirms(size_t n)
 static void one_candidate(size_t n)
 {
 	struct procedure p[] = {
-		{.name = "**fettle**", .candidates = 1, .weight = {1}, .mode = MODE_STANDARD},
+		{.name = "**fettle**", .candidates = 1, .weight = {1}},
 		{.name = "residual of 6 A/A blocks pooled",
 		 .candidates = 1,
 		 .weight = {1},
-		 .mode = MODE_STANDARD,
 		 .aa_blocks = 6},
 	};
 
 	print_table(p, ARRAY_LEN(p), n);
+	print_unequal(p, ARRAY_LEN(p), n);
 	done(p, ARRAY_LEN(p));
 }
 
 int main(int argc, char **argv)
 {
-	long n = argc > 1 ? strtol(argv[1], NULL, 10) : 20000;
-	const char *only = argc > 2 ? argv[2] : "123";
+	long n = argc > 1 ? strtol(argv[1], NULL, 10) : 10000;
 
 	if (n < 100 || n > 10000000) {
 		fprintf(stderr, "usage: procedures [CAMPAIGNS]\n");
 		return 2;
 	}
-	if (strchr(only, '1'))
-		one_confirm((size_t)n);
-	if (strchr(only, '2'))
-		three_confirms((size_t)n);
-	if (strchr(only, '3'))
-		one_candidate((size_t)n);
+	printf("One screen of ten candidates and one confirm stage at full alpha:\n");
+	one_confirm((size_t)n);
+	printf("\nA campaign of up to three confirm stages:\n");
+	three_confirms((size_t)n);
+	printf("\nA single candidate, no screen:\n");
+	one_candidate((size_t)n);
 	return 0;
 }
