@@ -70,6 +70,7 @@ static const struct {
 	{"deepspeed", "deepspeed-comms.txt", false},
 	{"deepspeed", "deepspeed-profile.txt", false},
 	{"deepspeed", "deepspeed.txt", false},
+	{"diskstats", "diskstats.txt", false},
 	{"dstat", "dstat-screen.txt", false},
 	{"dstat", "dstat.csv", false},
 	{"ethtool", "ethtool-mlx5.txt", false},
