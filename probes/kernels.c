@@ -81,13 +81,23 @@ static struct span cut_at(struct span t, const char *stop)
 	return t;
 }
 
+/* Bytes of an anonymous namespace at t, as c++filt and nsys write it. */
+static size_t anonymous(struct span t)
+{
+	static const char *const words[] = {"(anonymous namespace)::", "<unnamed>::"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (t.n >= strlen(words[i]) && memcmp(t.s, words[i], strlen(words[i])) == 0)
+			return strlen(words[i]);
+	return 0;
+}
+
 /* "void at::native::(anonymous namespace)::f<4, g>(int)" is at::native::f; cutlass calls all of its
  * kernels Kernel, and names them in the template's argument. */
 static void shorten(struct span t, char out[NAME_MAX_BYTES + 1])
 {
-	static const char anon[] = "(anonymous namespace)::";
-	struct span head, arg;
-	size_t n = 0;
+	struct span arg;
+	size_t n = 0, skip;
 
 	if (t.n > 5 && memcmp(t.s, "void ", 5) == 0)
 		t = (struct span){t.s + 5, t.n - 5};
@@ -96,19 +106,18 @@ static void shorten(struct span t, char out[NAME_MAX_BYTES + 1])
 		arg = span_after(t, "cutlass::Kernel2<");
 	if (arg.s)
 		t = arg;
-	while (t.n && n < NAME_MAX_BYTES) {
+	do {
+		struct span head;
 		size_t k;
 
-		if (t.n >= sizeof(anon) - 1 && memcmp(t.s, anon, sizeof(anon) - 1) == 0)
-			t = (struct span){t.s + sizeof(anon) - 1, t.n - (sizeof(anon) - 1)};
+		skip = anonymous(t);
+		t = (struct span){t.s + skip, t.n - skip};
 		head = cut_at(t, arg.s ? ",>" : "<(");
 		k = head.n < NAME_MAX_BYTES - n ? head.n : NAME_MAX_BYTES - n;
 		memcpy(out + n, head.s, k);
 		n += k;
 		t = (struct span){t.s + head.n, t.n - head.n};
-		if (t.n < sizeof(anon) - 1 || memcmp(t.s, anon, sizeof(anon) - 1) != 0)
-			break;
-	}
+	} while (anonymous(t));
 	out[n] = '\0';
 	out[input_clean(out, n)] = '\0';
 }

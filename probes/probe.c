@@ -94,6 +94,10 @@ enum probe_status probe_file(const struct probe *p, const struct probe_context *
 			buf_printf(detail, "%s: %s", path, strerror(errno));
 		return PROBE_ABSENT;
 	}
+	if (p->read && gzdirect(f)) {
+		gzclose(f);
+		return p->read(&named, path, sink, detail);
+	}
 	if (p->open(&named, sink, &r, err)) {
 		gzclose(f);
 		return PROBE_ABSENT;

@@ -88,6 +88,10 @@ struct probe {
 	int (*open)(const struct probe_context *c, const struct probe_sink *sink,
 		    struct probe_run **out, struct err *e);
 	int (*feed)(struct probe_run *r, const char *bytes, size_t n, struct err *e);
+	/* For what is read where it lies, as a database is: probe_file() calls it in place of open,
+	 * feed and finish unless the file is packed. NULL for all others. */
+	enum probe_status (*read)(const struct probe_context *c, const char *path,
+				  const struct probe_sink *sink, struct buf *detail);
 	/* Ends the text and frees r (also after a failed feed). `detail` (may be NULL) gets a
 	 * sentence on a status that is not ok. */
 	enum probe_status (*finish)(struct probe_run *r, struct buf *detail);

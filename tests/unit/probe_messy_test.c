@@ -94,9 +94,11 @@ static const struct {
 	{"nccl_log", "nccl-log-2.28-ib-gdr-nvls-tuning-warn.txt", false},
 	{"nccl_tests", "allreduce-x2.txt", false},
 	{"nccl_tests", "nccl-tests-2.19-timestamps-16rank.txt", false},
+	{"ncu_csv", "ncu-details.csv", false},
 	{"nemo", "nemo-step.txt", false},
 	{"nemo", "nemo.txt", false},
 	{"net_dev", "net-dev.txt", false},
+	{"nsys_stats", "nsys-stats-all.csv", false},
 	{"nvidia_smi_csv", "smi-h200.csv", false},
 	{"nvidia_smi_dmon", "smi-dmon.txt", false},
 	{"nvidia_smi_q", "smi-q.txt", false},
@@ -118,8 +120,8 @@ static const struct {
 };
 
 /* These read whole documents (JSON, databases), or what the user's own pattern says. */
-static const char *const documents[] = {"dlio",    "hf_state",     "iostat_json", "nccl_tests_json",
-					"pattern", "pytorch_trace"};
+static const char *const documents[] = {"dlio", "hf_state", "iostat_json",  "nccl_tests_json",
+					"nsys", "pattern",  "pytorch_trace"};
 
 static void check_format(size_t i)
 {

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `nsys stats --format csv`: sums over a whole trace, one report after another, with chatter
+ * between them. A report is known by its header (Time (%) is first, or Total of mem_size_sum): its
+ * columns are found by name, for they were renamed in 2022 (Instances and Num Calls stayed), and
+ * its times are in the unit that the header names. kernel_time_share is a share of all kernels'
+ * time and not of the step: sums do not know what ran beside what. `probe_nsys` on the SQLite
+ * export does.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+#include "probes/csv.h"
+#include "probes/lines.h"
+#include "probes/trace.h"
+
+/* What the rows of the present report are. */
+enum report { NONE, KERNELS, CALLS, COPIES, RANGES, OTHER };
+
+struct state {
+	struct csv row;
+	enum report report;
+	int total, count, name; /* columns */
+	size_t columns;
+	double scale; /* of total, to ns */
+	struct kernels *kernels;
+};
+
+static const char *const counts[] = {"Instances", "Num Calls", "Count", "Operations", "Calls"};
+
+/* "Total Time (ns)" or "Total Time(ns)": the column and its unit. */
+static int find_total(const struct csv *c, double *scale)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct span unit = span_after(c->v[i], "Total Time");
+
+		if (!unit.s || c->v[i].s + 10 != unit.s)
+			continue;
+		*scale = unit.n ? csv_time_scale(unit) : 1;
+		return *scale ? (int)i : -1;
+	}
+	return -1;
+}
+
+static enum report report_of(const struct csv *c, int *name)
+{
+	if ((*name = csv_find(c, "Operation")) >= 0)
+		return COPIES;
+	if ((*name = csv_find(c, "Range")) >= 0)
+		return RANGES;
+	if ((*name = csv_find(c, "Name")) < 0)
+		return OTHER;
+	return csv_find(c, "Num Calls") >= 0 ? CALLS : KERNELS;
+}
+
+/* A header begins a report. */
+static bool take_header(struct state *s)
+{
+	const struct csv *c = &s->row;
+
+	if (c->n < 3 || (!span_eq(c->v[0], "Time (%)") && !span_eq(c->v[0], "Time(%)") &&
+			 !span_after(c->v[0], "Total (").s))
+		return false;
+	s->report = report_of(c, &s->name);
+	s->columns = c->n;
+	s->total = find_total(c, &s->scale);
+	s->count = -1;
+	for (size_t i = 0; i < ARRAY_LEN(counts) && s->count < 0; i++)
+		s->count = csv_find(c, counts[i]);
+	if (s->total < 0 || s->count < 0)
+		s->report = OTHER;
+	return true;
+}
+
+static void emit_named(struct emit *o, const char *time, const char *count, const char *key,
+		       struct span name, double ns, double n)
+{
+	struct emit_labels ls = {.n = 0};
+	struct emit_tag tag = EMIT_NONE;
+
+	emit_label(&ls, key, name);
+	tag.labels = ls.v;
+	tag.n_labels = ls.n;
+	emit_value(o, time, ns / 1e6, &tag);
+	if (count)
+		emit_value(o, count, n, &tag);
+}
+
+static void take_row(struct state *s, struct emit *o)
+{
+	const struct csv *c = &s->row;
+	struct span name = c->v[s->name];
+	double ns, n;
+
+	if (!csv_number(c->v[s->total], &ns) || !csv_number(c->v[s->count], &n) || ns < 0 ||
+	    n < 0 || ns * s->scale > 9e18 || n > 9e18) {
+		emit_bad(o, "the total or the count of a row is no number");
+		return;
+	}
+	ns *= s->scale;
+	switch (s->report) {
+	case KERNELS:
+		kernels_add_sum(s->kernels, name, (int64_t)n, (int64_t)ns);
+		break;
+	case CALLS:
+		emit_named(o, "host_call_time_ms", "host_calls", "call", name, ns, n);
+		break;
+	case COPIES:
+		emit_named(o, "copy_time_ms", NULL, "operation", name, ns, n);
+		break;
+	case RANGES:
+		emit_named(o, "range_time_ms", NULL, "range", name, ns, n);
+		break;
+	case NONE:
+	case OTHER:
+		break;
+	}
+}
+
+/* Other writers' lines may stand between rows: a row begins with its share. */
+static bool is_row(const struct csv *c)
+{
+	double share;
+
+	return c->n > 1 && csv_number(c->v[0], &share);
+}
+
+static void stats_line(void *state, struct emit *o, const struct input_line *l)
+{
+	struct state *s = state;
+	bool whole;
+
+	if (!s->kernels)
+		s->kernels = kernels_new();
+	if (!memchr(l->text, ',', l->len))
+		return;
+	whole = csv_split(&s->row, input_span(l));
+	if ((whole && take_header(s)) || s->report == NONE || s->report == OTHER ||
+	    !is_row(&s->row))
+		return;
+	if (!whole || !l->complete || s->row.n != s->columns)
+		emit_bad(o, "a row that is cut, or has a quote that is not closed");
+	else
+		take_row(s, o);
+}
+
+static enum probe_status stats_end(void *state, struct emit *o, struct buf *detail)
+{
+	struct state *s = state;
+	struct emit_labels ls = {.n = 0};
+	struct emit_tag tag = EMIT_NONE;
+	double comm, all;
+
+	o->raw_of = NULL;
+	o->raw[0] = '\0';
+	if (s->kernels) {
+		comm = (double)kernels_ns(s->kernels, TIMELINE_COMM);
+		all = (double)kernels_ns(s->kernels, TIMELINE_COMPUTE) + comm;
+		kernels_emit(s->kernels, o);
+		emit_label(&ls, "class", span_of("comm"));
+		tag.labels = ls.v;
+		tag.n_labels = ls.n;
+		if (all > 0)
+			emit_value(o, "kernel_time_share", comm / all, &tag);
+	}
+	return emit_status(o, detail);
+}
+
+static void stats_clear(void *state)
+{
+	struct state *s = state;
+
+	csv_free(&s->row);
+	kernels_free(s->kernels);
+}
+
+static const struct lines_kind kind = {sizeof(struct state), stats_line, stats_end, stats_clear};
+
+static int stats_open(const struct probe_context *c, const struct probe_sink *sink,
+		      struct probe_run **out, struct err *e)
+{
+	return lines_open(&kind, c, sink, out, e);
+}
+
+static int score(struct span line)
+{
+	bool head = span_after(line, "Time (%),").s == line.s + 9 ||
+		    span_after(line, "Time(%),").s == line.s + 8;
+
+	return head && span_has(line, "Total Time") ? 95 : 0;
+}
+
+static int stats_sniff(const char *head, size_t n)
+{
+	return lines_sniff(head, n, score);
+}
+
+const struct probe probe_nsys_stats = {
+	.name = "nsys_stats",
+	.summary = "nsys stats as CSV: time of kernels, calls, copies and NVTX ranges",
+	.example =
+		"nsys stats -r cuda_gpu_kern_sum,cuda_api_sum --format csv --output - r.nsys-rep",
+	.sniff = stats_sniff,
+	.open = stats_open,
+	.feed = lines_feed,
+	.finish = lines_finish,
+};
