@@ -236,6 +236,23 @@ struct node_use_row {
 int query_node_use(struct db *db, int64_t campaign, struct node_use_row **out, size_t *n,
 		   struct err *e);
 void node_use_rows_free(struct node_use_row *v, size_t n);
+/* Every node of every allocation of a campaign, by allocation. */
+struct place_row {
+	int64_t allocation;
+	char *node;
+};
+int query_places(struct db *db, int64_t campaign, struct place_row **out, size_t *n, struct err *e);
+void place_rows_free(struct place_row *v, size_t n);
+/* Mean of a metric (without labels) over the timed, ok trials of a campaign whose first node it is.
+ */
+struct node_mean_row {
+	char *node;
+	double mean;
+	int n;
+};
+int query_node_means(struct db *db, int64_t campaign, const char *metric, const char *stat,
+		     struct node_mean_row **out, size_t *n, struct err *e);
+void node_mean_rows_free(struct node_mean_row *v, size_t n);
 /* An attempt of a new block that was not planned: what another attempt of this allocation left. It
  * is submitted, and its results are stored as those of any other. */
 int query_attempt_keep(struct db *db, int64_t block, int64_t allocation, int64_t *attempt_id,

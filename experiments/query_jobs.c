@@ -7,7 +7,7 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { ENDS, NODE_ENDS, NODE_USE, KEEP, EVENT_LAST };
+enum { ENDS, NODE_ENDS, NODE_USE, PLACES, SEEN, KEEP, EVENT_LAST };
 const char *const query_sql_jobs[] = {
 	/* One row an allocation, though it may hold several attempts. */
 	[ENDS] =
@@ -28,6 +28,17 @@ const char *const query_sql_jobs[] = {
 		"s.campaign = :campaign AND a.state = 'valid')) AS last FROM allocation l JOIN "
 		"allocation_node n ON n.allocation = l.id WHERE l.campaign = :campaign "
 		"GROUP BY n.node ORDER BY n.node",
+	[PLACES] = "SELECT n.allocation, n.node FROM allocation l JOIN allocation_node n ON "
+		   "n.allocation = l.id WHERE l.campaign = :campaign ORDER BY n.allocation, n.node",
+	[SEEN] =
+		"SELECT t.node, d.name, avg(m.value) AS mean, count(*) AS n FROM stage s "
+		"JOIN block b ON b.stage = s.id "
+		"JOIN attempt a ON a.block = b.id AND a.state = 'valid' "
+		"JOIN trial t ON t.attempt = a.id AND t.kind = 'timed' AND t.state = 'ok' "
+		"JOIN metric m ON m.trial = t.id AND m.stat = :stat "
+		"JOIN metric_def d ON d.id = m.def AND d.name = :metric "
+		"JOIN labelset x ON x.id = m.label AND x.labels = '' "
+		"WHERE s.campaign = :campaign AND t.node IS NOT NULL GROUP BY t.node ORDER BY t.node",
 	[KEEP] = "INSERT INTO attempt(block, number, allocation, state, dir) "
 		 "VALUES (:block, 1, :allocation, 'submitted', 'blocks/' || :block || '.1')",
 	[EVENT_LAST] = "SELECT id, at_us, kind, text FROM event WHERE campaign = :campaign AND "
@@ -133,6 +144,70 @@ int query_node_use(struct db *db, int64_t campaign, struct node_use_row **out, s
 }
 
 void node_use_rows_free(struct node_use_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i].node);
+	free(v);
+}
+
+int query_places(struct db *db, int64_t campaign, struct place_row **out, size_t *n, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(PLACES), "list where allocations were", e);
+	struct place_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":campaign", campaign);
+	while (stmt_row(&s)) {
+		v = xgrow(v, used, &cap, sizeof *v);
+		v[used++] = (struct place_row){.allocation = col_i64(&s, "allocation"),
+					       .node = col_text(&s, "node")};
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		place_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void place_rows_free(struct place_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i].node);
+	free(v);
+}
+
+int query_node_means(struct db *db, int64_t campaign, const char *metric, const char *stat,
+		     struct node_mean_row **out, size_t *n, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(SEEN), "read a metric by node", e);
+	struct node_mean_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":campaign", campaign);
+	bind_text(&s, ":metric", metric);
+	bind_text(&s, ":stat", stat);
+	while (stmt_row(&s)) {
+		v = xgrow(v, used, &cap, sizeof *v);
+		v[used++] = (struct node_mean_row){.node = col_text(&s, "node"),
+						   .mean = col_real(&s, "mean"),
+						   .n = col_int(&s, "n")};
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		node_mean_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void node_mean_rows_free(struct node_mean_row *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		free(v[i].node);

@@ -30,15 +30,15 @@ enum purpose {
 };
 
 static const char *const members[] = {
-	"base",      "sd_run",         "tails",     "noisier",      "straggler_p", "straggler",
-	"ar1",       "sd_alloc",       "sd_node",   "sd_arm_alloc", "drift",       "order",
-	"trend",     "effects",        "loss",      "loss_effects", "loss_sd",     "metrics",
-	"fixed",     "metric_effects", "trial_s",   "queue_s",      "spread_s",    "nodes",
-	"at_once",   "sticky",         "by_job",    "persist",      "in_memory",   "undelivered",
-	"out_lines", "maps",           "fails",     "nan",          "faults",      "hand_over",
-	"acks",      "sd_step",        "slow_p",    "slow",         "step_drift",  "outlier_p",
-	"outlier",   "neighbour_p",    "neighbour", "throttle_p",   "throttle",    "steps",
-	NULL,
+	"base",       "sd_run",         "tails",   "noisier",      "straggler_p", "straggler",
+	"ar1",        "sd_alloc",       "sd_node", "sd_arm_alloc", "drift",       "order",
+	"trend",      "effects",        "loss",    "loss_effects", "loss_sd",     "metrics",
+	"fixed",      "metric_effects", "trial_s", "queue_s",      "spread_s",    "nodes",
+	"at_once",    "sticky",         "by_job",  "persist",      "in_memory",   "undelivered",
+	"out_lines",  "maps",           "fails",   "nan",          "faults",      "hand_over",
+	"slow_node",  "slow_node_by",   "acks",    "sd_step",      "slow_p",      "slow",
+	"step_drift", "outlier_p",      "outlier", "neighbour_p",  "neighbour",   "throttle_p",
+	"throttle",   "steps",          NULL,
 };
 static const char *const fault_members[] = {
 	"lost",         "void",        "node_fail",
@@ -112,6 +112,8 @@ static int read_numbers(const struct json *o, struct fake_truth *t, struct err *
 		{"sd_run", 0.02, 0, 10, &t->sd_run},
 		{"sd_alloc", 0.03, 0, 10, &t->sd_alloc},
 		{"sd_node", 0, 0, 10, &t->sd_node},
+		{"slow_node", 0, 0, 10000, &t->slow_node},
+		{"slow_node_by", 0.05, 0, 0.99, &t->slow_node_by},
 		{"sd_arm_alloc", 0, 0, 10, &t->sd_arm_alloc},
 		{"ar1", 0, 0, 0.95, &t->ar1},
 		{"drift", 0, -0.5, 0.5, &t->drift},
@@ -302,7 +304,8 @@ static double node_noise(const struct fake_truth *t, const struct fake_draw *d)
 {
 	struct rng r = rng_at(d->seed, DRAW_NODE, (uint64_t)d->node, 0);
 
-	return t->sd_node > 0 ? t->sd_node * rng_normal(&r) : 0;
+	return (t->sd_node > 0 ? t->sd_node * rng_normal(&r) : 0) +
+	       (d->node + 1 == t->slow_node ? log1p(-t->slow_node_by) : 0);
 }
 
 static double arm_noise(const struct fake_truth *t, const struct json *arm,

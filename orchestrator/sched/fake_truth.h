@@ -31,6 +31,7 @@
  *   ar1 [0]                correlation of that noise from one allocation to the next, in the order
  *                          of their submits
  *   sd_node [0]            shared by all trials on one node, for good
+ *   slow_node [0], slow_node_by [0.05]  number of a node (from 1; 0: none), and what it loses
  *   sd_arm_alloc [0]       of an arm in an allocation: a setting that helps on some nodes only
  *   drift [0]              change of throughput per trial within an allocation
  *   order [0]              change of all trials but the first timed one of an allocation
@@ -81,6 +82,7 @@ struct fake_faults {
 
 struct fake_truth {
 	struct json *spec; /* owned; objects of the members above */
+	double slow_node, slow_node_by;
 	double base, sd_run, sd_alloc, sd_node, sd_arm_alloc, ar1, drift, order, trend, loss,
 		loss_sd;
 	double straggler_p, straggler, sd_step, slow_p, slow, step_drift, outlier_p, outlier;
