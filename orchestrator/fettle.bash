@@ -22,7 +22,7 @@ _fettle() {
 		return
 	fi
 	case $command:$before in
-	*:-s | *:--scheduler) mapfile -t COMPREPLY < <(compgen -W 'local slurm fake' -- "$word") ;;
+	*:-s | *:--scheduler) mapfile -t COMPREPLY < <(compgen -W 'local slurm slurm_cli fake' -- "$word") ;;
 	report:-f | report:--format) mapfile -t COMPREPLY < <(compgen -W 'markdown json' -- "$word") ;;
 	recommend:-a | recommend:--as) mapfile -t COMPREPLY < <(compgen -W 'env sbatch json' -- "$word") ;;
 	probe:-a | probe:--as)

@@ -234,6 +234,29 @@ static void capacity(struct doctor *d, const struct sched *sched, const char *ag
 	sched->close(run);
 }
 
+static void slurm(struct doctor *d, const struct sched *sched, const char *agent_path,
+		  const char *helper, const char *conf)
+{
+	_cleanup_free_ char *name = xasprintf("scheduler %s", sched->name);
+	bool needs_helper = str_eq(sched->name, "slurm"), has_helper = fs_exists(helper);
+
+	if (needs_helper && !has_helper)
+		tell(d, HEALTH_MISSING, "fettle-slurm",
+		     "install libslurm-dev (Debian) or slurm-devel (RHEL) and run `make`; until "
+		     "then scheduler slurm_cli does with Slurm's commands",
+		     "%s does not exist", helper);
+	else if (needs_helper)
+		tell(d, HEALTH_OK, "fettle-slurm", NULL, "%s", helper);
+	if (!conf)
+		tell(d, HEALTH_MISSING, name, "on a login node, set SLURM_CONF",
+		     "no slurm.conf was found");
+	else if (!fs_exists(conf))
+		tell(d, HEALTH_MISSING, name, NULL, "SLURM_CONF names %s, which does not exist",
+		     conf);
+	else if (!needs_helper || has_helper)
+		capacity(d, sched, agent_path, helper);
+}
+
 static void schedulers(struct doctor *d)
 {
 	_cleanup_free_ char *agent_path = paths_agent(), *helper = paths_slurm_helper();
@@ -242,24 +265,10 @@ static void schedulers(struct doctor *d)
 	for (const struct sched *const *s = sched_table; *s; s++) {
 		if (str_eq((*s)->name, "fake"))
 			continue;
-		if (!str_eq((*s)->name, "slurm")) {
+		if (!forecast_wanted((*s)->name))
 			capacity(d, *s, agent_path, helper);
-			continue;
-		}
-		if (!fs_exists(helper))
-			tell(d, HEALTH_MISSING, "fettle-slurm",
-			     "install libslurm-dev (Debian) or slurm-devel (RHEL) and run `make`",
-			     "%s does not exist", helper);
 		else
-			tell(d, HEALTH_OK, "fettle-slurm", NULL, "%s", helper);
-		if (!conf)
-			tell(d, HEALTH_MISSING, "scheduler slurm",
-			     "on a login node, set SLURM_CONF", "no slurm.conf was found");
-		else if (!fs_exists(conf))
-			tell(d, HEALTH_MISSING, "scheduler slurm", NULL,
-			     "SLURM_CONF names %s, which does not exist", conf);
-		else if (fs_exists(helper))
-			capacity(d, *s, agent_path, helper);
+			slurm(d, *s, agent_path, helper, conf);
 	}
 }
 

@@ -15,6 +15,11 @@ enum err_code slurm_errors_class(int number);
 /* The sentence that tells the user what to change, or NULL. */
 const char *slurm_errors_advice(int number);
 
+/* The number of an error by the words that Slurm's commands have for it; SLURM_ERRORS_UNKNOWN when
+ * none is recognised (class ERR_RECIPE, no advice). */
+enum { SLURM_ERRORS_UNKNOWN = 2999 };
+int slurm_errors_number(const char *words);
+
 /* The job is over or forgotten: to a request to end it, that is success. */
 bool slurm_errors_already_gone(int number);
 

@@ -2,6 +2,7 @@
 #include "orchestrator/sched/slurm_script.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "orchestrator/base/str.h"
 
@@ -41,6 +42,32 @@ int slurm_script_text(const char *agent, const struct json *block_dirs, char **o
 		*out = buf_take(&b);
 	buf_free(&b);
 	return rc;
+}
+
+int slurm_script_check_workdir(const char *dir, struct err *e)
+{
+	struct stat st;
+
+	if (!dir || dir[0] != '/')
+		return err_set(e, ERR_RECIPE, "workdir '%s' is not an absolute path",
+			       dir ? dir : "");
+	if (stat(dir, &st))
+		return err_sys(e, ERR_NOT_FOUND, "workdir %s", dir);
+	if (!S_ISDIR(st.st_mode))
+		return err_set(e, ERR_RECIPE, "workdir %s is not a directory", dir);
+	return 0;
+}
+
+int slurm_script_check_token(const char *token, struct err *e)
+{
+	if (!token || !*token)
+		return err_set(e, ERR_RECIPE, "a job needs a token");
+	if (strlen(token) > SLURM_TOKEN_MAX)
+		return err_set(
+			e, ERR_RECIPE,
+			"token '%.20s...' has %zu bytes: as the name of a job it may have %d",
+			token, strlen(token), SLURM_TOKEN_MAX);
+	return 0;
 }
 
 int slurm_script_output_path(const char *path, char **out, struct err *e)

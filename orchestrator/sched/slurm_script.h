@@ -14,6 +14,14 @@
  * absolute or holds a control character (a newline would end the line). */
 int slurm_script_text(const char *agent, const struct json *block_dirs, char **out, struct err *e);
 
+/* Slurm does not look: a job with a wrong directory runs in /tmp and counts as completed.
+ * ERR_RECIPE, ERR_NOT_FOUND. */
+int slurm_script_check_workdir(const char *dir, struct err *e);
+
+/* A token is a job's name, and comes back with at most so many bytes. ERR_RECIPE. */
+enum { SLURM_TOKEN_MAX = 63 };
+int slurm_script_check_token(const char *token, struct err *e);
+
 /* A file name for Slurm's std_out that means exactly `path`: % is doubled. ERR_RECIPE for a
  * backslash, which would switch the doubling off. */
 int slurm_script_output_path(const char *path, char **out, struct err *e);

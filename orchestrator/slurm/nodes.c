@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+#include "orchestrator/sched/slurm_limits.h"
 #include "orchestrator/slurm/compat.h"
+
+enum { SECONDS_A_MINUTE = 60 };
 
 /* An idle node with one of these takes no job now. */
 #define NOT_USABLE                                                                                 \
@@ -59,38 +62,21 @@ static int64_t limit_of(uint32_t value)
 	return value == NO_VAL || value == INFINITE ? 0 : value;
 }
 
-static int above_limit(struct helper *h, struct err *e, const char *partition, int64_t asked,
-		       int64_t most, const char *unit, const char *advice)
-{
-	h->slurm_errno = ESLURM_REQUESTED_PART_CONFIG_UNAVAILABLE;
-	return err_set(e, ERR_RECIPE,
-		       "%lld %s are asked for, partition %s gives a job %lld at most (%s; or name "
-		       "the partition or the qos that allows more)",
-		       (long long)asked, unit, partition, (long long)most, advice);
-}
-
 static int check_against(struct helper *h, const partition_info_t *p, const struct json *job,
 			 struct err *e)
 {
-	int64_t nodes = json_i64(json_get(job, "nodes"), 0);
-	int64_t minutes = (json_i64(json_get(job, "time_limit_s"), 0) + 59) / 60;
-	int64_t most_min = limit_of(p->max_time), most_nodes = limit_of(p->max_nodes);
+	const struct slurm_limits l = {.partition = p->name,
+				       .nodes_total = p->total_nodes,
+				       .nodes_most = limit_of(p->max_nodes),
+				       .minutes_most = limit_of(p->max_time)};
+	int rc = slurm_limits_check(&l, json_i64(json_get(job, "nodes"), 0),
+				    (json_i64(json_get(job, "time_limit_s"), 0) + SECONDS_A_MINUTE -
+				     1) / SECONDS_A_MINUTE,
+				    e);
 
-	if (nodes > p->total_nodes) {
+	if (rc)
 		h->slurm_errno = ESLURM_REQUESTED_PART_CONFIG_UNAVAILABLE;
-		return err_set(
-			e, ERR_RECIPE,
-			"%lld nodes are asked for, partition %s has %u: `sinfo -s` lists the "
-			"partitions",
-			(long long)nodes, p->name, p->total_nodes);
-	}
-	if (most_nodes && nodes > most_nodes)
-		return above_limit(h, e, p->name, nodes, most_nodes, "nodes",
-				   "MaxNodes; lower resources.nodes");
-	if (most_min && minutes > most_min)
-		return above_limit(h, e, p->name, minutes, most_min, "minutes",
-				   "MaxTime; lower resources.time_limit_min, or the trials' limit");
-	return 0;
+	return rc;
 }
 
 int helper_check_limits(struct helper *h, const struct json *job, struct err *e)

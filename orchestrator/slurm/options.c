@@ -8,8 +8,7 @@
 #include <time.h>
 
 #include "orchestrator/base/mem.h"
-
-enum { SECONDS_A_MINUTE = 60, SECONDS_A_DAY = 86400, DURATION_PARTS = 3 };
+#include "orchestrator/sched/slurm_limits.h"
 
 void options_free(struct options *o)
 {
@@ -110,52 +109,13 @@ static int set_time(const struct json *job, const char *key, time_t *out, struct
 	return 0;
 }
 
-/* Up to three numbers between colons. How many, or -1. */
-static int read_parts(const char *text, int64_t part[DURATION_PARTS])
-{
-	int n = 0;
-
-	for (;;) {
-		size_t len = strcspn(text, ":");
-		_cleanup_free_ char *one = xstrndup(text, len);
-
-		if (n == DURATION_PARTS || !str_to_i64(one, &part[n]) || part[n] < 0 ||
-		    part[n] > INT32_MAX)
-			return -1;
-		n++;
-		if (!text[len])
-			return n;
-		text += len + 1;
-	}
-}
-
-int64_t options_duration_s(const char *text)
-{
-	/* Which unit the first number has: with days it is hours, alone it is minutes. */
-	static const int64_t with_days[] = {3600, 60, 1}, without[DURATION_PARTS][3] = {
-								  {60, 0, 0},
-								  {60, 1, 0},
-								  {3600, 60, 1},
-							  };
-	const char *dash = strchr(text, '-');
-	int64_t days[DURATION_PARTS] = {0}, part[DURATION_PARTS] = {0}, s = 0;
-	_cleanup_free_ char *before = dash ? xstrndup(text, (size_t)(dash - text)) : NULL;
-	int n = read_parts(dash ? dash + 1 : text, part);
-
-	if (n < 0 || (before && read_parts(before, days) != 1))
-		return -1;
-	for (int i = 0; i < n; i++)
-		s += part[i] * (dash ? with_days[i] : without[n - 1][i]);
-	return s + days[0] * SECONDS_A_DAY;
-}
-
 /* --- the rest --------------------------------------------------------------------------- */
 
 static int set_switches(const struct json *job, job_desc_msg_t *d, struct err *e)
 {
 	const char *text = text_of(job, "switches"), *at = text ? strchr(text, '@') : NULL;
 	_cleanup_free_ char *count = NULL;
-	int64_t n, wait_s = at ? options_duration_s(at + 1) : 0;
+	int64_t n, wait_s = at ? slurm_limits_duration_s(at + 1) : 0;
 
 	if (!text)
 		return 0;

@@ -23,9 +23,6 @@ void options_free(struct options *o);
 
 /* "gpu:2,nvme:1" with the prefix that the API wants on each; appended to *out. */
 void options_put_gres(const char *list, struct buf *out);
-/* Seconds of "60" (minutes), "1:30" (minutes, seconds), "2:00:00", "1-12", "1-12:30", ...; -1: none
- * of these. */
-int64_t options_duration_s(const char *text);
 /* Bits of "END,FAIL"; ERR_RECIPE for a word that is none. */
 int options_mail_type(const char *list, uint16_t *bits, struct err *e);
 

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "orchestrator/base/mem.h"
@@ -17,11 +16,7 @@
 #include "orchestrator/slurm/options.h"
 #include "orchestrator/sched/slurm_script.h"
 
-enum {
-	SECONDS_A_MINUTE = 60,
-	TOKEN_MAX = 63, /* of sched_status.token; more would come back cut, and not be found again
-			 */
-};
+enum { SECONDS_A_MINUTE = 60 };
 
 /* The description borrows from here and from the request. */
 struct job {
@@ -106,21 +101,6 @@ static void set_policy(struct job *j, const struct json *job)
 	j->desc.group_id = getgid();
 }
 
-/* Slurm does not look: a job with a wrong directory runs in /tmp and counts as completed. */
-static int check_workdir(const char *dir, struct err *e)
-{
-	struct stat st;
-
-	if (!dir || dir[0] != '/')
-		return err_set(e, ERR_RECIPE, "workdir '%s' is not an absolute path",
-			       dir ? dir : "");
-	if (stat(dir, &st))
-		return err_sys(e, ERR_NOT_FOUND, "workdir %s", dir);
-	if (!S_ISDIR(st.st_mode))
-		return err_set(e, ERR_RECIPE, "workdir %s is not a directory", dir);
-	return 0;
-}
-
 static int set_output(struct job *j, const char *path, struct err *e)
 {
 	if (!path || path[0] != '/')
@@ -165,14 +145,8 @@ static int describe(const struct json *req, struct job *j, struct err *e)
 	slurm_init_job_desc_msg(&j->desc);
 	j->desc.name = text_of(job, "token");
 	j->desc.work_dir = text_of(job, "workdir");
-	if (!j->desc.name)
-		return err_set(e, ERR_RECIPE, "a job needs a token");
-	if (strlen(j->desc.name) > TOKEN_MAX)
-		return err_set(
-			e, ERR_RECIPE,
-			"token '%.20s...' has %zu bytes: as the name of a job it may have %d",
-			j->desc.name, strlen(j->desc.name), TOKEN_MAX);
-	if ((rc = check_workdir(j->desc.work_dir, e)) ||
+	if ((rc = slurm_script_check_token(j->desc.name, e)) ||
+	    (rc = slurm_script_check_workdir(j->desc.work_dir, e)) ||
 	    (rc = set_output(j, text_of(job, "output"), e)) ||
 	    (rc = slurm_script_text(text_of(job, "agent"), json_get(job, "block_dirs"), &j->script,
 				    e)))

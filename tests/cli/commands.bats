@@ -134,7 +134,7 @@ options_of() {
 @test "doctor: all parts are named, status 0" {
 	run "$FETTLE" doctor
 	[ "$status" -eq 0 ]
-	for name in recipes agent 'agent subreaper' 'scheduler local' 'scheduler slurm' cpu memory gpu \
+	for name in recipes agent 'agent subreaper' 'scheduler local' 'scheduler slurm' 'scheduler slurm_cli' cpu memory gpu \
 		workspace libjemalloc python3 iostat nsys; do
 		grep -qE "^(ok|missing) +$name" <<<"$output" || { echo "not named: $name"; return 1; }
 	done
@@ -149,6 +149,12 @@ options_of() {
 	run env FETTLE_AGENT=/bin/false "$FETTLE" doctor --json
 	[ "$status" -eq 4 ]
 	[ "$(jq -r '.[] | select(.state == "bad") | .name' <<<"$output")" = agent ]
+}
+
+@test "doctor: without fettle-slurm it says what to install, and what does until then" {
+	run env FETTLE_SLURM_HELPER=/nowhere/fettle-slurm "$FETTLE" doctor
+	[ "$status" -eq 0 ]
+	[[ $output == *'missing  fettle-slurm '*'/nowhere/fettle-slurm does not exist; install libslurm-dev (Debian) or slurm-devel (RHEL) and run `make`; until then scheduler slurm_cli does with Slurm'* ]]
 }
 
 @test "doctor: a SLURM_CONF that is not there is said at once" {
@@ -205,5 +211,5 @@ complete_words() {
 	[ "$(complete_words fettle recommend --as s)" = sbatch ]
 	[ "$(complete_words fettle probe -a mega)" = megatron ]
 	[ "$(complete_words fettle knobs num_)" = num_workers ]
-	[ "$(complete_words fettle run -s slu)" = slurm ]
+	[ "$(complete_words fettle run -s slurm_)" = slurm_cli ]
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* link: -lcjson -lxxhash -lm */
 /*
- * drive HELPER AGENT [PARTITION]: scheduler `slurm` by hand, for the tests: a command a line on
- * stdin, an answer a line on stdout, flushed. Words are separated by blanks; "-" stands for
- * nothing.
+ * drive HELPER AGENT [PARTITION]: scheduler `slurm` (or $FETTLE_WAY) by hand, for the tests: a
+ * command a line on stdin, an answer a line on stdout, flushed. Words are separated by blanks; "-"
+ * stands for nothing.
  *
  *   submit TOKEN BLOCKDIR [NAME=VALUE...]   "ok ID"; names: nodes tasks cpus gpus mem time (s),
  * partition, ... willrun TOKEN BLOCKDIR [NAME=VALUE...]  "ok SECONDS-FROM-NOW" poll ID... a line
@@ -23,9 +23,9 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/sched/sched.h"
 
-extern const struct sched sched_slurm;
-
 enum { WORDS_MAX = 32, US_PER_S = 1000000 };
+
+static const struct sched *sched; /* slurm, or what FETTLE_WAY names */
 
 struct words {
 	char *v[WORDS_MAX];
@@ -159,11 +159,11 @@ static void do_job(struct sched_run *s, const struct words *w)
 	for (size_t i = 3; i < w->n; i++)
 		set_field(&j, &options, w->v[i]);
 	if (str_eq(w->v[0], "submit")) {
-		if (sched_slurm.submit(s, &j, id, &e))
+		if (sched->submit(s, &j, id, &e))
 			say_failure(&e);
 		else
 			printf("ok %s\n", id);
-	} else if (sched_slurm.will_run(s, &j, &forecast, &e)) {
+	} else if (sched->will_run(s, &j, &forecast, &e)) {
 		say_failure(&e);
 	} else {
 		printf("ok %lld %s %s\n",
@@ -177,7 +177,7 @@ static size_t poll_all(struct sched_run *s, const struct words *w, size_t first,
 {
 	struct err e;
 
-	if (sched_slurm.poll(s, (const char *const *)&w->v[first], w->n - first, out, &e)) {
+	if (sched->poll(s, (const char *const *)&w->v[first], w->n - first, out, &e)) {
 		say_failure(&e);
 		return 0;
 	}
@@ -210,7 +210,7 @@ static void do_until(struct sched_run *s, const struct words *w)
 			there += str_eq(job_state_name(st[i].state), w->v[1]);
 		if (there == n || left_us <= 0)
 			break;
-		sched_slurm.wait(s, left_us < US_PER_S ? left_us : US_PER_S, -1, NULL);
+		sched->wait(s, left_us < US_PER_S ? left_us : US_PER_S, -1, NULL);
 	}
 	for (size_t i = 0; i < n; i++)
 		say_status(&st[i]);
@@ -220,7 +220,7 @@ static void do_find(struct sched_run *s, const struct words *w)
 {
 	struct sched_status st;
 	struct err e;
-	int rc = sched_slurm.find(s, w->v[1], &st, &e);
+	int rc = sched->find(s, w->v[1], &st, &e);
 
 	if (rc < 0)
 		say_failure(&e);
@@ -236,7 +236,7 @@ static void do_capacity(struct sched_run *s, const struct words *w)
 	struct err e;
 
 	(void)w;
-	if (sched_slurm.capacity(s, &c, &e))
+	if (sched->capacity(s, &c, &e))
 		say_failure(&e);
 	else
 		printf("ok %d %d %d %s\n", c.nodes_total, c.nodes_idle, c.jobs_at_once, c.summary);
@@ -246,7 +246,7 @@ static void do_cancel(struct sched_run *s, const struct words *w)
 {
 	struct err e;
 
-	if (sched_slurm.cancel(s, w->v[1], &e))
+	if (sched->cancel(s, w->v[1], &e))
 		say_failure(&e);
 	else
 		puts("ok");
@@ -303,18 +303,19 @@ int main(int argc, char **argv)
 	size_t cap = 0;
 	struct err e;
 
-	if (argc < 3)
+	sched = sched_find(getenv("FETTLE_WAY") ? getenv("FETTLE_WAY") : "slurm");
+	if (argc < 3 || !sched)
 		return 2;
 	c.helper = argv[1];
 	c.agent = argv[2];
 	c.partition = argc > 3 ? argv[3] : NULL;
-	if (sched_slurm.open(&c, &s, &e)) {
+	if (sched->open(&c, &s, &e)) {
 		say_failure(&e);
 		return 1;
 	}
 	while (getline(&line, &cap, stdin) > 0)
 		perform(s, line);
 	free(line);
-	sched_slurm.close(s);
+	sched->close(s);
 	return 0;
 }

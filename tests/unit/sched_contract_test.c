@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What every scheduler must do, tried on each of them: `fake` and `local` always, `slurm` when
- * FETTLE_TEST_SLURM names the directory that both its nodes and this test see (the Slurm tests set
- * it).
+ * What every scheduler must do, tried on each of them: `fake` and `local` always, `slurm` and
+ * `slurm_cli` when FETTLE_TEST_SLURM names the directory that both its nodes and this test see (the
+ * Slurm tests set it).
  */
 #include "tests/unit/check.h"
 
@@ -56,7 +56,7 @@ static struct subject *subject_new(const char *name)
 {
 	struct subject *t = xcalloc(1, sizeof *t);
 	const char *shared = getenv("FETTLE_TEST_SLURM");
-	bool slurm = str_eq(name, "slurm");
+	bool slurm = str_starts(name, "slurm");
 
 	t->sched = sched_find(name);
 	assert_non_null(t->sched);
@@ -318,7 +318,9 @@ typedef void (*rule_f)(struct subject *t);
 
 static void on_each(rule_f rule)
 {
-	const char *const names[] = {"fake", "local", getenv("FETTLE_TEST_SLURM") ? "slurm" : NULL};
+	const char *shared = getenv("FETTLE_TEST_SLURM");
+	const char *const names[] = {"fake", "local", shared ? "slurm" : NULL,
+				     shared ? "slurm_cli" : NULL};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct subject *t;

@@ -5,25 +5,6 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/slurm/options.h"
 
-static void test_durations(void **state)
-{
-	static const struct {
-		const char *text;
-		int64_t s;
-	} rows[] = {
-		{"60", 3600},        {"1:30", 90},       {"2:00:01", 7201}, {"1-12", 129600},
-		{"1-12:30", 131400}, {"1-0:0:5", 86405}, {"", -1},          {"x", -1},
-		{"1:2:3:4", -1},     {"-5", -1},         {"1-", -1},        {"1-2-3", -1},
-		{"1:-2", -1},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (options_duration_s(rows[i].text) != rows[i].s)
-			fail_msg("%s: %lld", rows[i].text,
-				 (long long)options_duration_s(rows[i].text));
-}
-
 static void test_gres(void **state)
 {
 	static const struct {
@@ -116,7 +97,6 @@ static void test_what_is_wrong_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_gres),
 		cmocka_unit_test(test_mail),
 		cmocka_unit_test(test_numbers_arrive),
