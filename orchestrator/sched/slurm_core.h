@@ -3,8 +3,8 @@
  * What the schedulers of Slurm share, whichever way leads to it: a way answers the requests of
  * orchestrator/slurm/PROTOCOL.md, through fettle-slurm or through Slurm's commands. Here is the
  * memory of jobs, the one decoding of their states, and politeness: one question for all our jobs,
- * every 2 s, rising to 30 s while nothing happens; poll() answers from memory in between. Results do
- * not wait for that: the campaign looks at files first.
+ * every 2 s, rising to 30 s while nothing happens; poll() answers from memory in between. Results
+ * do not wait for that: the campaign looks at files first.
  */
 #ifndef FETTLE_SCHED_SLURM_CORE_H
 #define FETTLE_SCHED_SLURM_CORE_H

@@ -162,7 +162,8 @@ static int describe(const struct json *req, struct job *j, struct err *e)
 }
 
 /* Accepted jobs that can never start are refused: Slurm keeps them pending for ever. */
-static int judge_acceptance(struct helper *h, const submit_response_msg_t *r, struct err *e)
+static int judge_acceptance(struct helper *h, const submit_response_msg_t *r,
+			    const struct json *job, struct err *e)
 {
 	int verdict = (int)r->error_code;
 	char id[16];
@@ -173,10 +174,13 @@ static int judge_acceptance(struct helper *h, const submit_response_msg_t *r, st
 	if (COMPAT_KILL(id, SIGKILL, 0) && !slurm_errors_already_gone(errno))
 		return helper_slurm_verdict(h, errno, e,
 					    "cannot withdraw a job that can never start");
+	if (helper_check_limits(h, job, e) == -ERR_RECIPE)
+		return err_wrap(e, "submit");
 	return helper_slurm_verdict(h, verdict, e, "submit");
 }
 
-static int submit_described(struct helper *h, struct job *j, struct json *reply, struct err *e)
+static int submit_described(struct helper *h, struct job *j, const struct json *job,
+			    struct json *reply, struct err *e)
 {
 	submit_response_msg_t *r = NULL;
 	char id[16];
@@ -187,7 +191,7 @@ static int submit_described(struct helper *h, struct job *j, struct json *reply,
 		return helper_slurm_failed(h, e, "submit");
 	if (!r) /* libslurm may succeed without an answer: only find() can tell */
 		return err_set(e, ERR_TEMP, "submit: slurmctld sent an empty answer");
-	rc = judge_acceptance(h, r, e);
+	rc = judge_acceptance(h, r, job, e);
 	if (rc == 0) {
 		snprintf(id, sizeof(id), "%u", COMPAT_RESPONSE_ID(r));
 		json_set_text(reply, "job", id);
@@ -202,10 +206,8 @@ int helper_submit(struct helper *h, const struct json *req, struct json *reply, 
 	struct job j;
 	int rc = describe(req, &j, e);
 
-	if (rc == 0 && (rc = helper_check_limits(h, json_get(req, "job"), e)))
-		rc = err_wrap(e, "submit");
 	if (rc == 0)
-		rc = submit_described(h, &j, reply, e);
+		rc = submit_described(h, &j, json_get(req, "job"), reply, e);
 	job_free(&j);
 	return rc;
 }
