@@ -48,7 +48,8 @@ const char *const query_sql_values[] = {
 		 "JOIN metric m ON m.trial = t.id JOIN metric_def d ON d.id = m.def "
 		 "JOIN labelset l ON l.id = m.label "
 		 "WHERE t.arm = :arm AND t.kind = 'timed' AND t.state = 'ok' AND d.name = :metric "
-		 "AND m.stat = 'mean' AND l.labels NOT LIKE '%iface=lo%' GROUP BY m.label)",
+		 "AND m.stat = 'mean' AND ',' || l.labels || ',' NOT LIKE '%,iface=lo,%' "
+		 "GROUP BY m.label)",
 	[SHOWN] = "SELECT e.key, e.value, e.level, count(*) AS n FROM trial t "
 		  "JOIN attempt a ON a.id = t.attempt AND a.state = 'valid' "
 		  "JOIN effective e ON e.trial = t.id "

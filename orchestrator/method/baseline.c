@@ -158,10 +158,36 @@ static int advice(struct campaign *c, const struct stage_row *s, double share, d
 	return 0;
 }
 
+/* What the baseline makes of the question: a target that is reached already, or that a change may
+ * reach which is too small to be accepted; a metric that never moves. Heap, NULL: nothing. */
+static char *doubts(const struct campaign *c, const struct pairs *p, double sd)
+{
+	const struct recipe *r = c->recipe;
+	double sign = r->better == BETTER_DOWN ? -1 : 1, sum = 0, need;
+	size_t n = 0;
+
+	if (sd == 0)
+		return xstrdup("; all values of a block are equal: the metric is rounded, or it "
+			       "does not come from the run");
+	for (size_t i = 0; i < p->blocks * p->arms; i++)
+		if (isfinite(p->y[i])) {
+			sum += p->y[i];
+			n++;
+		}
+	need = sign * log(r->target) - sum / (double)n;
+	if (need <= 0)
+		return xasprintf("; the default reaches the target of %g already", r->target);
+	if (need < log1p(r->min_effect))
+		return xasprintf("; the target of %g asks for %+.2g %%, and a gain below %.3g %% "
+				 "is not accepted as useful: lower min_effect or raise the target",
+				 r->target, 100 * expm1(need), 100 * r->min_effect);
+	return NULL;
+}
+
 static int measured(struct campaign *c, const struct stage_row *s, const struct pairs *p,
 		    struct err *e)
 {
-	_cleanup_free_ char *note = NULL, *more = NULL;
+	_cleanup_free_ char *note = NULL, *more = NULL, *doubt = NULL;
 	_cleanup_free_ double *d = NULL;
 	size_t n = pairs_diff(p, 1, &d);
 	struct stats_mean_ci ci = stats_mean_ci(d, n, 0.95);
@@ -171,11 +197,13 @@ static int measured(struct campaign *c, const struct stage_row *s, const struct 
 
 	if (rc < 0)
 		return rc;
+	doubt = doubts(c, p, sd);
 	note = xasprintf("noise of %s within a block %.2f %%; A/A difference %+.2f %% [%.2f, "
-			 "%.2f] over %zu pairs; smallest effect to be seen %.1f %%%s",
+			 "%.2f] over %zu pairs; smallest effect to be seen %.1f %%%s%s",
 			 c->recipe->repeats > 1 ? "the mean of an arm's runs" : "a run", 100 * sd,
 			 100 * expm1(ci.mean), 100 * expm1(ci.lo), 100 * expm1(ci.hi), n,
-			 100 * design_mde(c->row.mode, share, sd, 1, 0), more ? more : "");
+			 100 * design_mde(c->row.mode, share, sd, 1, 0), more ? more : "",
+			 doubt ? doubt : "");
 	campaign_tell(c, PROGRESS_STAGE, 1, "%s", note);
 	return query_stage_close(c->ws->db, s->id, note, e);
 }

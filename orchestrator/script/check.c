@@ -106,6 +106,11 @@ static int check_target(const struct reader *r, const struct recipe *recipe, str
 {
 	const struct metric_def *d = metric_def_find(recipe->objective);
 
+	if (recipe->target <= 0)
+		return reader_fault(r, "target", e,
+				    "%g cannot be compared with: gains are ratios, the objective "
+				    "must be above 0",
+				    recipe->target);
 	if (isnan(recipe->target) || !d)
 		return 0;
 	if (str_eq(d->name, "mfu_pct") && recipe->target > 100)
@@ -171,6 +176,12 @@ static int check_against_target(const struct reader *r, const struct recipe *rec
 	    (recipe->better == BETTER_DOWN && x->at_least > recipe->target))
 		return reader_fault(r, at, e,
 				    "contradicts the target: what reaches %g breaks this limit",
+				    recipe->target);
+	if ((recipe->better == BETTER_UP && x->at_least > recipe->target) ||
+	    (recipe->better == BETTER_DOWN && x->at_most < recipe->target))
+		return reader_fault(r, at, e,
+				    "contradicts the target: it asks for more than the %g that "
+				    "are the goal; one of them is meant",
 				    recipe->target);
 	return 0;
 }
