@@ -63,6 +63,12 @@ static bool timer_line(struct train_state *st, struct emit *o, const struct inpu
 	if (!span_has(t, key)) {
 		const char *head = memmem(t.s, t.n, ", SamplesPerSec=", 16);
 
+		/* The mean of the run, where the step's own figure is cut away, is not the step's.
+		 */
+		if (!head && !l->complete) {
+			emit_bad(o, "SamplesPerSec is cut or holds no number");
+			return true;
+		}
 		key = "SamplesPerSec=";
 		tag.step = head ? old_step(t, head) : -1;
 	}

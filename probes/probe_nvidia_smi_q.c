@@ -68,6 +68,7 @@ struct smi_q {
 	unsigned reasons; /* seen in this section so far */
 	bool in_reasons;
 	int64_t reasons_n; /* lines of the section that could be read */
+	bool reasons_all;  /* the last of them was seen: what follows may be cut */
 };
 
 static void copy(char *out, size_t max, struct span t)
@@ -143,6 +144,7 @@ static void enter(struct smi_q *st, size_t indent, struct span name)
 		st->in_reasons = true;
 		st->reasons = 0;
 		st->reasons_n = 0;
+		st->reasons_all = false;
 	}
 }
 
@@ -155,6 +157,7 @@ static bool take_reason(struct smi_q *st, struct span name, struct span value)
 			continue;
 		if (span_eq(value, "Active"))
 			st->reasons |= reasons[i].bit;
+		st->reasons_all = i + 1 == ARRAY_LEN(reasons);
 		st->reasons_n += span_eq(value, "Active") || span_eq(value, "Not Active");
 		return true;
 	}
@@ -230,7 +233,13 @@ static void on_line(void *state, struct emit *o, const struct input_line *l)
 
 static enum probe_status end(void *state, struct emit *o, struct buf *detail)
 {
-	end_reasons(state, o);
+	struct smi_q *st = state;
+
+	if (st->in_reasons && !st->reasons_all) {
+		st->in_reasons = false;
+		emit_bad(o, "cut in the middle of the clocks' reasons");
+	}
+	end_reasons(st, o);
 	return emit_status(o, detail);
 }
 

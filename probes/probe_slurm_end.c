@@ -130,6 +130,10 @@ static bool oom_line(struct probe_run *r, const struct input_line *l)
 	}
 	if (span_eq(t, "step") && !span_next(&rest, " ", &t))
 		return true;
+	if (!rest.s && !l->complete) {
+		emit_bad(&r->out, "a message of Slurm that is cut");
+		return true;
+	}
 	if (span_has(t, "StepId="))
 		t = span_after(t, "StepId=");
 	while (t.n && t.s[t.n - 1] == '.')

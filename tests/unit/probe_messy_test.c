@@ -152,6 +152,81 @@ static void test_all(void **state)
 		check_format(i);
 }
 
+/* Counts and shares over the text so far; and a bar's last state, which later ones would have
+ * replaced. */
+static bool grows(const struct probe *p, const char *metric)
+{
+	static const char *const counted[] = {"nccl_nnodes",
+					      "nccl_nranks",
+					      "nccl_gdr",
+					      "nccl_gdr_channels",
+					      "nccl_transport_channels",
+					      "kernel_time_share"};
+
+	for (size_t i = 0; i < ARRAY_LEN(counted); i++)
+		if (str_eq(metric, counted[i]))
+			return true;
+	return str_eq(p->name, "lightning");
+}
+
+/* A line for each number that was found. */
+static char *numbers_of(const struct probe *p, const char *text, size_t n)
+{
+	struct findings f = findings_of(p, NULL, text, n, 0);
+	struct buf b = {0};
+
+	buf_char(&b, '\n');
+	for (size_t i = 0; i < f.n; i++)
+		if (!f.v[i].is_fact && !f.v[i].text && !grows(p, f.v[i].name) &&
+		    !strstr(f.v[i].labels, "since=boot"))
+			buf_printf(&b, "%s %.17g step=%lld [%s]\n", f.v[i].name, f.v[i].value,
+				   (long long)f.v[i].step, f.v[i].labels);
+	findings_free(&f);
+	return buf_take(&b);
+}
+
+/* Every line of part is one of whole. */
+static const char *stranger(char *part, const char *whole)
+{
+	char *at = part, *line;
+	struct buf b = {0};
+	bool there = true;
+
+	while (there && (line = strsep(&at, "\n"))) {
+		buf_clear(&b);
+		buf_printf(&b, "\n%s\n", line);
+		there = !*line || strstr(whole, b.data);
+	}
+	buf_free(&b);
+	return there ? NULL : line;
+}
+
+/* A killed tool leaves a text that ends anywhere: it has fewer numbers, and no other ones. */
+static void test_cut(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		const struct probe *p = probe_find(lines[i].probe);
+		struct buf path = {0}, text = {0};
+		_cleanup_free_ char *whole = NULL;
+
+		buf_printf(&path, "tests/fixtures/probes/%s", lines[i].file);
+		assert_int_equal(fs_read(path.data, 1 << 20, &text, NULL), 0);
+		whole = numbers_of(p, text.data, text.len);
+		/* A prime: lines have no such length. */
+		for (size_t n = 1; n<text.len; n += text.len> 8192 ? 97 : 7) {
+			_cleanup_free_ char *part = numbers_of(p, text.data, n);
+			const char *odd = stranger(part, whole);
+
+			if (odd)
+				fail_msg("%s, %s cut at byte %zu: %s", p->name, lines[i].file, n,
+					 odd);
+		}
+		buf_free(&path);
+		buf_free(&text);
+	}
+}
+
 /* No probe is left out by oversight. */
 static void test_complete(void **state)
 {
@@ -173,6 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_complete),
 	};
 

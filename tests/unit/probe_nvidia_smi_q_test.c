@@ -35,6 +35,17 @@ static void test_broken(void **state)
 	check_at(&f, "gpu_util_pct", -1, NULL, 98);
 	assert_int_equal(found_count(&f, "gpu_mem_used_mib"), 0);
 	findings_free(&f);
+	f = findings_text(&probe_nvidia_smi_q,
+			  "=====NVSMI LOG=====\nGPU 00000000:17:00.0\n    Clocks Event Reasons\n"
+			  "        Idle  : Active\n");
+	assert_int_equal(found_count(&f, "clock_event_reasons"), 0);
+	assert_non_null(strstr(f.detail.data, "reasons"));
+	findings_free(&f);
+	f = findings_text(&probe_nvidia_smi_q,
+			  "=====NVSMI LOG=====\nGPU 00000000:17:00.0\n    Clocks Event Reasons\n"
+			  "        Idle  : Active\n        Display Clock Setting : Not Active\n");
+	check_at(&f, "clock_event_reasons", -1, NULL, 1);
+	findings_free(&f);
 	f = findings_text(&probe_nvidia_smi_q, "    Utilization\n        Gpu : 98 %\n");
 	check_status(&f, PROBE_ABSENT);
 	findings_free(&f);
