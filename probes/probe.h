@@ -76,12 +76,19 @@ struct probe_context {
 
 struct probe_run; /* state of one text, private to its probe */
 
+/* A column of such a table. A metric that ends with _ratio is shown in percent. Without a title it
+ * is not shown, since others say the same. */
+struct probe_column {
+	const char *metric, *title;
+};
+
 struct probe {
 	const char *name;    /* "train_log", "nccl_tests", ... */
 	const char *summary; /* one line for `fettle probe --list` */
 	const char *example; /* the command whose output it reads; NULL if none */
-	/* Metrics that are shown as one row a step and rank; NULL-terminated, NULL if none. */
-	const char *const *table;
+	/* Metrics that people see as a table, a row a step and rank; ends with a NULL metric. NULL
+	 * if there is no such table. */
+	const struct probe_column *table;
 	/* Score how much the first bytes of a text look like this probe's: 0 (not at all) .. 100
 	 * (certain). May be NULL. */
 	int (*sniff)(const char *head, size_t n);

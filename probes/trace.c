@@ -6,24 +6,19 @@
 #include <strings.h>
 
 #include "orchestrator/base/mem.h"
+#include "probes/probe.h"
 
-const char *const trace_columns[] = {"trace_step_ms",
-				     "compute_ratio",
-				     "comm_hidden_ratio",
-				     "comm_exposed_ratio",
-				     "copy_exposed_ratio",
-				     "gpu_idle_ratio",
-				     "data_gap_ratio",
-				     "launch_gap_ratio",
-				     "sync_gap_ratio",
-				     "alloc_gap_ratio",
-				     "data_wait_ratio",
-				     "h2d_pageable_ratio",
-				     "h2d_pinned_ratio",
-				     "alloc_calls",
-				     "kernel_count",
-				     "kernel_short_ratio",
-				     NULL};
+const struct probe_column trace_columns[] = {
+	{"trace_step_ms", "ms"},          {"compute_ratio", "compute"},
+	{"comm_hidden_ratio", "hidden"},  {"comm_exposed_ratio", "exposed"},
+	{"copy_exposed_ratio", "copy"},   {"gpu_idle_ratio", "idle"},
+	{"data_gap_ratio", "data"},       {"launch_gap_ratio", "launch"},
+	{"sync_gap_ratio", "sync"},       {"alloc_gap_ratio", "alloc"},
+	{"data_wait_ratio", "data wait"}, {"h2d_pageable_ratio", "pageable"},
+	{"h2d_pinned_ratio", "pinned"},   {"alloc_calls", "mallocs"},
+	{"kernel_count", "kernels"},      {"kernel_short_ratio", "<10us"},
+	{"comm_kernel_ratio", NULL},      {"data_wait_ms", NULL},
+	{"alloc_call_ms", NULL},          {NULL, NULL}};
 
 /* -- names ------------------------------------------------------------------------------------ */
 

@@ -43,7 +43,8 @@ void trace_emit(struct emit *o, const struct timeline *t, const char *device);
  * rank[i] names them. */
 void trace_emit_waits(struct emit *o, struct timeline *const *ranks, const int *rank, size_t n);
 
-/* Columns of the table that `fettle probe` prints, a row a step. */
-extern const char *const trace_columns[]; /* NULL-terminated metrics */
+/* Columns of the table that `fettle probe` prints. Those from `idle` on to `alloc`: the device
+ * idled, and why. */
+extern const struct probe_column trace_columns[];
 
 #endif

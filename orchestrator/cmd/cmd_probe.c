@@ -10,8 +10,10 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/cmd.h"
+#include "orchestrator/cmd/pivot.h"
 #include "orchestrator/report/text.h"
 #include "probes/probe.h"
+#include "probes/trace.h"
 
 extern const struct cmd cmd_probe;
 
@@ -20,10 +22,12 @@ enum {
 		     1024, /* what is looked at to tell the kind: banners come after warnings */
 	EXIT_USAGE = 2,
 	EXIT_PERMANENT = 4,
+	RANKS_MAX = 4096, /* traces that are compared: a file a rank */
 };
 
 struct args {
 	const char *file, *as, *pattern, *metric;
+	struct strv files;
 	bool json, list;
 };
 
@@ -48,12 +52,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->list = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (a->file)
-			argp_error(state, "one file at a time, got %s too", arg);
-		a->file = arg;
+		strv_add(&a->files, arg);
 		return 0;
 	case ARGP_KEY_END:
-		if (!a->file && !a->list)
+		if (!a->files.n && !a->list)
 			argp_error(state, "which file? (--list says what can be read)");
 		if (a->metric && !a->pattern)
 			argp_error(state, "--metric goes with --pattern");
@@ -100,6 +102,15 @@ struct reading {
 	const struct probe *probe;
 	bool json;
 	long long values, missing, facts;
+	struct pivot *table; /* NULL in JSON */
+	struct ranks *ranks;
+};
+
+/* Traces of several ranks, kept to be compared when all were read. */
+struct ranks {
+	struct timeline *time[RANKS_MAX];
+	int rank[RANKS_MAX];
+	size_t n;
 };
 
 /* Text of the file may hold escapes that act on a terminal. */
@@ -213,10 +224,12 @@ static void take_value(void *ctx, const struct probe_value *v)
 
 	r->values += !v->missing;
 	r->missing += v->missing != NULL;
-	if (r->json)
+	if (r->json) {
 		value_json(v);
-	else
+	} else if (!pivot_take(r->table, v)) {
+		pivot_print(r->table);
 		value_text(v);
+	}
 }
 
 static void take_fact(void *ctx, const struct probe_fact *f)
@@ -235,6 +248,7 @@ static void take_fact(void *ctx, const struct probe_fact *f)
 		print_object(o);
 		return;
 	}
+	pivot_print(r->table);
 	printf("%6lld  ", (long long)f->line);
 	print_origin(f->rank, f->local_rank, f->host);
 	print_clean(f->key);
@@ -324,16 +338,33 @@ static int choose(const struct args *a, const struct probe **out, struct err *e)
 	return 0;
 }
 
-static int read_file(const struct args *a, const struct probe *p)
+static void take_timeline(void *ctx, struct timeline *t, int rank)
+{
+	struct reading *r = ctx;
+	struct ranks *all = r->ranks;
+
+	if (!all || all->n == RANKS_MAX) {
+		timeline_free(t);
+		return;
+	}
+	all->rank[all->n] = rank >= 0 ? rank : (int)all->n;
+	all->time[all->n++] = t;
+}
+
+static int read_file(const struct args *a, const struct probe *p, struct ranks *ranks)
 {
 	struct probe_context c = {.file = a->file, .pattern = a->pattern, .metric = a->metric};
-	struct reading r = {.probe = p, .json = a->json};
-	struct probe_sink sink = {.value = take_value, .fact = take_fact, .ctx = &r};
+	struct reading r = {
+		.probe = p, .json = a->json, .ranks = ranks, .table = pivot_new(p->table)};
+	struct probe_sink sink = {
+		.value = take_value, .fact = take_fact, .timeline = take_timeline, .ctx = &r};
 	struct buf detail = {0};
 	struct err e = {0};
 	enum probe_status s = probe_file(p, &c, a->file, &sink, &detail, &e);
 	int status = s == PROBE_OK || s == PROBE_PARTIAL ? 0 : EXIT_PERMANENT;
 
+	pivot_print(r.table);
+	pivot_free(r.table);
 	if (e.code != ERR_OK) {
 		status = cmd_fail(&cmd_probe, &e);
 	} else {
@@ -345,6 +376,42 @@ static int read_file(const struct args *a, const struct probe *p)
 				detail.len ? ": " : "", detail.len ? detail.data : "");
 	}
 	buf_free(&detail);
+	return status;
+}
+
+/* The same collective on each rank: who waited, and for whom. */
+static void compare_ranks(const struct args *a, const struct ranks *ranks)
+{
+	struct reading r = {.json = a->json, .table = pivot_new(NULL)};
+	struct probe_sink sink = {.value = take_value, .fact = take_fact, .ctx = &r};
+	struct emit o;
+
+	emit_open(&o, NULL, &sink);
+	trace_emit_waits(&o, ranks->time, ranks->rank, ranks->n);
+	emit_close(&o);
+	pivot_free(r.table);
+}
+
+/* All files, one after another; the exit status is the worst of theirs. */
+static int read_files(struct args *a)
+{
+	struct ranks *ranks = a->files.n > 1 ? xcalloc(1, sizeof(*ranks)) : NULL;
+	int status = 0;
+
+	for (size_t i = 0; i < a->files.n; i++) {
+		const struct probe *p = NULL;
+		struct err e = {0};
+		int one;
+
+		a->file = a->files.v[i];
+		one = choose(a, &p, &e) < 0 ? cmd_fail(&cmd_probe, &e) : read_file(a, p, ranks);
+		status = one > status ? one : status;
+	}
+	if (ranks && ranks->n > 1)
+		compare_ranks(a, ranks);
+	for (size_t i = 0; ranks && i < ranks->n; i++)
+		timeline_free(ranks->time[i]);
+	free(ranks);
 	return status;
 }
 
@@ -363,22 +430,20 @@ static int run(int argc, char **argv)
 	static const struct argp argp = {
 		.options = opts,
 		.parser = parse,
-		.args_doc = "FILE",
+		.args_doc = "FILE...",
 		.doc = "Read what a tool or a training script printed (gzip too): values with "
 		       "their "
-		       "line, facts, status.\v"
+		       "line, facts, status. Traces give a table, a row a step (shares in "
+		       "percent); those of several ranks are compared.\v"
 		       "Exit status 0 when it was read whole or in part, 4 when the tool failed or "
 		       "nothing of the kind is in the file."};
 	struct args a = {0};
-	const struct probe *p = NULL;
-	struct err e = {0};
+	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	if (a.list)
-		return list(a.json);
-	if (choose(&a, &p, &e) < 0)
-		return cmd_fail(&cmd_probe, &e);
-	return read_file(&a, p);
+	status = a.list ? list(a.json) : read_files(&a);
+	strv_free(&a.files);
+	return status;
 }
 
 const struct cmd cmd_probe = {

@@ -46,6 +46,34 @@ options_of() {
 		"$(tail -1 smi.json | jq '.values + .missing')" ]
 }
 
+@test "probe: a trace is a table, a row a step; ranks are compared" {
+	run "$FETTLE" probe "$FIX/pytorch-trace.json"
+	[ "$status" -eq 0 ]
+	[ "$(grep -c 'exposed' <<<"$output")" -eq 1 ]
+	grep -qE '^rank 1  step 7 +0\.100 +25\.0 +10\.0 +10\.0 +5\.0 +60\.0 +20\.0 +8\.0 +24\.0 +8\.0 +20\.0 ' <<<"$output"
+	grep -qE '^rank 1  scope=steps +0\.200 +47\.5 ' <<<"$output"
+	# rank 0 is early to the first all-reduce and waits 8 of its 200 us
+	sed 's/"rank": 1/"rank": 0/; s/6401040.000, "dur": 20/6401032.000, "dur": 28/' "$FIX/pytorch-trace.json" | gzip >r0.json.gz
+	run "$FETTLE" probe r0.json.gz "$FIX/pytorch-trace.json"
+	[ "$status" -eq 0 ]
+	[[ $output == *'rank 0   coll_wait_ratio 0.04'* ]]
+	[[ ${lines[-1]} == *'trace.straggler = rank 1: the others wait 4.0 %'* ]]
+	"$FETTLE" probe --json r0.json.gz "$FIX/pytorch-trace.json" >both.json
+	jq -e . both.json >/dev/null
+	[ "$(jq -r 'select(.metric == "coll_wait_ratio") | [.rank, .value] | join(" ")' both.json | paste -sd,)" = '0 0.04,1 0' ]
+	run "$FETTLE" probe none.json "$FIX/nanogpt.txt"
+	[ "$status" -eq 4 ]
+	[[ $output == *'ok (train_log)'* ]]
+}
+
+@test "probe: what a trace does not say is told under its table" {
+	printf '[{"ph":"X","cat":"kernel","name":"k","ts":0,"dur":5},{"ph":"X","cat":"kernel","name":"k","ts":15,"dur":5}]' >t.json
+	run "$FETTLE" probe t.json
+	[ "$status" -eq 0 ]
+	[[ $output == *'launch: unknown: no host calls in the trace'* ]]
+	grep -qE ' 50\.0 +- +- +- +- ' <<<"$output"
+}
+
 @test "probe: gzip, a cut file is partial and status 0" {
 	gzip -c "$FIX/megatron-old.txt" >m.gz
 	run "$FETTLE" probe m.gz

@@ -68,6 +68,7 @@ documents() {
 @test "the examples of the man page work" {
 	ln -s "$TOP/recipes" recipes
 	cp "$TOP/tests/fixtures/probes/nccl-tests-old.txt" all_reduce.log
+	for n in 0 1; do gzip -c "$TOP/tests/fixtures/probes/pytorch-trace.json" >rank$n.json.gz; done
 	examples | sed "s|^\* \* \* \* \* ||; s|/shared/team/fettle|$DIR/fettle-workspace|" >lines
 	[ "$(grep -c '^fettle ' lines)" -ge 6 ]
 	while read -r line; do
