@@ -9,7 +9,7 @@ reducing the gradients takes a good part of the step: what is tuned here is how 
 backward pass. Text is a fixed random Markov chain, so the loss falls from ln(vocabulary) and is a
 function of seed and step.
 
-Rank 0 prints one line a step, and one JSON object a step where $FETTLE_METRICS names a file. Without a
+Rank 0 prints one line a step, when the next one is queued (so the last step has none), and one JSON object a step where $FETTLE_METRICS names a file. Without a
 GPU it runs over gloo in float32: for rehearsals, with a smaller model.
 """
 import argparse
@@ -84,7 +84,7 @@ def arguments():
     p = argparse.ArgumentParser(description="a transformer under DistributedDataParallel")
     p.add_argument("--layers", type=int, default=8)
     p.add_argument("--width", type=int, default=2048)
-    p.add_argument("--context", type=int, default=256)
+    p.add_argument("--context", type=int, default=512)
     p.add_argument("--vocabulary", type=int, default=16384)
     p.add_argument("--batch-size", type=int, default=4, help="sequences a GPU and step")
     p.add_argument("--batches", type=int, default=256, help="different ones, then again from the first")
@@ -133,6 +133,13 @@ def report(out, step, loss, seconds, samples, device):
         out.flush()
 
 
+def close_step(out, first, step, loss, begin, samples, device):
+    value, end = loss.item(), time.perf_counter()
+    if first:
+        report(out, step, value, end - begin, samples, device)
+    return end
+
+
 def main():
     a = arguments()
     cuda = torch.cuda.is_available()
@@ -145,13 +152,12 @@ def main():
     text = Text(a, dist.get_rank(), device)
     path = os.environ.get("FETTLE_METRICS") if first else None
     out = open(path, "a", encoding="utf-8") if path else None
-    begin = time.perf_counter()
+    before, begin = None, time.perf_counter()
     for step in range(1, a.steps + 1):
-        loss = one_step(model, optimizer, *text.batch(step), device).item()  # waits for the device
-        end = time.perf_counter()
-        if first:
-            report(out, step, loss, end - begin, samples, device)
-        begin = end
+        loss = one_step(model, optimizer, *text.batch(step), device)
+        if before is not None:  # waits for the step before, while this one is already queued
+            begin = close_step(out, first, step - 1, before, begin, samples, device)
+        before = loss
     dist.destroy_process_group()
 
 
