@@ -17,7 +17,7 @@ fettle=$build/fettle
 MAX_FALSE=4        # of 30 campaigns; 1.5 are due at alpha 0.05, and 5 or more come once in 60 times
 MIN_FOUND_PCT=90   # of campaigns with the slow-down
 MAX_NOISE_PCT=1    # of an arm in a block: above it the second part says nothing
-AIM_NOISE_PCT=0.8  # r is chosen for this
+AIM_NOISE_PCT=0.9  # r is chosen for this
 if [ -n "${LONG:-}" ]; then
 	aa=${AA:-30} drag=${DRAG:-10} max_repeats=6
 else
