@@ -198,6 +198,35 @@ static size_t join_stamp(const struct header *h, struct word *w, size_t n)
 	return n - 1;
 }
 
+static bool is_name(struct span t)
+{
+	for (size_t i = 0; i < t.n; i++)
+		if (!(t.s[i] >= 'a' && t.s[i] <= 'z') && !(t.s[i] >= '0' && t.s[i] <= '9') &&
+		    t.s[i] != '_')
+			return false;
+	return true;
+}
+
+/* Another writer's words in the middle of a row (NCCL's own lines go to the same stream) make cells
+ * that are not of their columns: then no cell is trusted. */
+static bool is_whole(const struct header *h, const struct span *cells)
+{
+	int64_t root;
+	double v;
+
+	for (size_t i = 0; i < h->n; i++) {
+		if (!cells[i].s)
+			continue;
+		if ((h->kind[i] == COL_TYPE || h->kind[i] == COL_REDOP) && !is_name(cells[i]))
+			return false;
+		if (h->kind[i] == COL_ROOT && !num_whole_i64(cells[i], &root))
+			return false;
+		if (h->kind[i] == COL_VALUE && !num_whole(cells[i], &v) && !num_missing(cells[i]))
+			return false;
+	}
+	return true;
+}
+
 static void emit_row(struct probe_run *r, const struct span *cells)
 {
 	const struct header *h = &r->header;
@@ -257,6 +286,8 @@ static bool row_line(struct probe_run *r, const struct input_line *l)
 		emit_bad(&r->out, "a row that is cut");
 	else if (!r->header.n || !assign(&r->header, w, n, cells))
 		emit_bad(&r->out, "a row that does not fit the header");
+	else if (!is_whole(&r->header, cells))
+		emit_bad(&r->out, "a cell holds no number");
 	else
 		emit_row(r, cells);
 	return true;
@@ -282,10 +313,10 @@ static bool footer_line(struct probe_run *r, const struct input_line *l)
 			fail(r, l, false);
 		return true;
 	}
-	v = span_after(v, ":");
 	if (!v.s)
 		return false;
-	if (!span_word(&v, &w) || !l->complete) {
+	v = span_trim(v);
+	if (!span_next(&v, ":", &w) || w.n || !v.s || !span_word(&v, &w) || !l->complete) {
 		emit_bad(&r->out, "an average that is cut");
 		return true;
 	}

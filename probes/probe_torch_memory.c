@@ -323,7 +323,9 @@ static bool stat_value(const struct input_line *l, struct span t, const char *ke
 	while (i < v.n && strchr("'\" :,=\t", v.s[i]))
 		i++;
 	v = (struct span){v.s + i, v.n - i};
+	/* Letters behind a number are another writer's. */
 	return i && num_scan(v, out, &used) == NUM_FINITE &&
+	       (used == v.n || strchr(",)}] \t", v.s[used])) &&
 	       train_is_whole(l, (struct span){v.s, used});
 }
 

@@ -161,6 +161,8 @@ static bool grows(const struct probe *p, const char *metric)
 					      "nccl_gdr",
 					      "nccl_gdr_channels",
 					      "nccl_transport_channels",
+					      "nccl_communicators",
+					      "coll_nranks",
 					      "kernel_time_share"};
 
 	for (size_t i = 0; i < ARRAY_LEN(counted); i++)
@@ -169,8 +171,8 @@ static bool grows(const struct probe *p, const char *metric)
 	return str_eq(p->name, "lightning");
 }
 
-/* A line for each number that was found. */
-static char *numbers_of(const struct probe *p, const char *text, size_t n)
+/* A line for each number that was found; `bare`: without where it belongs. */
+static char *numbers_of(const struct probe *p, const char *text, size_t n, bool bare)
 {
 	struct findings f = findings_of(p, NULL, text, n, 0);
 	struct buf b = {0};
@@ -180,7 +182,7 @@ static char *numbers_of(const struct probe *p, const char *text, size_t n)
 		if (!f.v[i].is_fact && !f.v[i].text && !grows(p, f.v[i].name) &&
 		    !strstr(f.v[i].labels, "since=boot"))
 			buf_printf(&b, "%s %.17g step=%lld [%s]\n", f.v[i].name, f.v[i].value,
-				   (long long)f.v[i].step, f.v[i].labels);
+				   bare ? -1LL : (long long)f.v[i].step, bare ? "" : f.v[i].labels);
 	findings_free(&f);
 	return buf_take(&b);
 }
@@ -212,16 +214,77 @@ static void test_cut(void **state)
 
 		buf_printf(&path, "tests/fixtures/probes/%s", lines[i].file);
 		assert_int_equal(fs_read(path.data, 1 << 20, &text, NULL), 0);
-		whole = numbers_of(p, text.data, text.len);
+		whole = numbers_of(p, text.data, text.len, false);
 		/* A prime: lines have no such length. */
 		for (size_t n = 1; n<text.len; n += text.len> 8192 ? 97 : 7) {
-			_cleanup_free_ char *part = numbers_of(p, text.data, n);
+			_cleanup_free_ char *part = numbers_of(p, text.data, n, false);
 			const char *odd = stranger(part, whole);
 
 			if (odd)
 				fail_msg("%s, %s cut at byte %zu: %s", p->name, lines[i].file, n,
 					 odd);
 		}
+		buf_free(&path);
+		buf_free(&text);
+	}
+}
+
+/* Several processes write these to one stream, and one can tear another's line. (A tool's own file
+ * has one writer; and a name or a key that is torn is another name.) */
+static const char *const shared[] = {"hf_trainer", "lightning",  "llmc",      "megatron",
+				     "mllog",      "nanogpt",    "nccl_log",  "nccl_tests",
+				     "nemo",       "torchtitan", "torchtune", "train_log"};
+
+static bool is_shared(const char *probe)
+{
+	for (size_t i = 0; i < ARRAY_LEN(shared); i++)
+		if (str_eq(probe, shared[i]))
+			return true;
+	return false;
+}
+
+/* Each line torn at some places, with a foreign one in the gap. */
+static void check_torn(size_t i, const struct buf *text, const char *whole)
+{
+	static const char foreign[] = "gpu-b saves a checkpoint | takes: 7 s, loss\n";
+	const struct probe *p = probe_find(lines[i].probe);
+	struct buf torn = {0};
+
+	for (size_t at = 0; at < text->len;) {
+		const char *lf = memchr(text->data + at, '\n', text->len - at);
+		size_t n = lf ? (size_t)(lf - text->data) - at : text->len - at;
+
+		for (size_t k = 1; k < n; k += n / 7 + 1) {
+			_cleanup_free_ char *part = NULL;
+			const char *odd;
+
+			buf_clear(&torn);
+			buf_put(&torn, text->data, at + k);
+			buf_str(&torn, foreign);
+			buf_put(&torn, text->data + at + k, text->len - at - k);
+			part = numbers_of(p, torn.data, torn.len, true);
+			odd = stranger(part, whole);
+			if (odd)
+				fail_msg("%s, %s torn at byte %zu: %s", p->name, lines[i].file,
+					 at + k, odd);
+		}
+		at += n + 1;
+	}
+	buf_free(&torn);
+}
+
+static void test_torn(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		struct buf path = {0}, text = {0};
+		_cleanup_free_ char *whole = NULL;
+
+		buf_printf(&path, "tests/fixtures/probes/%s", lines[i].file);
+		assert_int_equal(fs_read(path.data, 1 << 20, &text, NULL), 0);
+		whole = numbers_of(probe_find(lines[i].probe), text.data, text.len, true);
+		if (is_shared(lines[i].probe))
+			check_torn(i, &text, whole);
 		buf_free(&path);
 		buf_free(&text);
 	}
@@ -249,6 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all),
 		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_complete),
 	};
 
