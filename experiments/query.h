@@ -435,6 +435,9 @@ void event_rows_free(struct event_row *v, size_t n);
 int query_event_last(struct db *db, int64_t campaign, const char *kind, const char *start,
 		     struct event_row *out, bool *found, struct err *e);
 void event_row_done(struct event_row *v);
+/* Was an event `drain` added since the campaign stopped last? Anybody may add one: its owner then
+ * starts no further block, and stops when none is in flight. */
+int query_draining(struct db *db, int64_t campaign, bool *out, struct err *e);
 
 /* Trials that are not ok, and attempts that were given up (arm "", slot -1, log_path the agent's
  * own output), for the report, with stage, arm label and log path; after them the trials that are

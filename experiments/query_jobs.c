@@ -7,7 +7,7 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { ENDS, NODE_ENDS, NODE_USE, PLACES, SEEN, KEEP, EVENT_LAST };
+enum { ENDS, NODE_ENDS, NODE_USE, PLACES, SEEN, KEEP, EVENT_LAST, DRAINING };
 const char *const query_sql_jobs[] = {
 	/* One row an allocation, though it may hold several attempts. */
 	[ENDS] =
@@ -44,6 +44,9 @@ const char *const query_sql_jobs[] = {
 	[EVENT_LAST] = "SELECT id, at_us, kind, text FROM event WHERE campaign = :campaign AND "
 		       "kind = :kind AND substr(text, 1, length(:start)) = :start "
 		       "ORDER BY id DESC LIMIT 1",
+	[DRAINING] = "SELECT coalesce((SELECT max(id) FROM event WHERE campaign = :campaign AND "
+		     "kind = 'drain'), 0) > coalesce((SELECT max(id) FROM event WHERE campaign = "
+		     ":campaign AND kind = 'stopped'), 0) AS asked",
 	NULL,
 };
 #define SQL(which) query_sql_jobs[which]
@@ -250,4 +253,13 @@ void event_row_done(struct event_row *v)
 	free(v->kind);
 	free(v->text);
 	*v = (struct event_row){0};
+}
+
+int query_draining(struct db *db, int64_t campaign, bool *out, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(DRAINING), "look for a drain", e);
+
+	bind_i64(&s, ":campaign", campaign);
+	*out = stmt_row(&s) && col_bool(&s, "asked");
+	return stmt_close(&s);
 }

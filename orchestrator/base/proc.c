@@ -100,6 +100,22 @@ void proc_boot_id(char out[37])
 	buf_free(&b);
 }
 
+void proc_host(char name[65], char boot_id[37])
+{
+	const char *test_name = getenv("FETTLE_TEST_HOST"),
+		   *test_boot = getenv("FETTLE_TEST_BOOT_ID");
+
+	if (test_name)
+		str_copy(name, 65, test_name);
+	else if (gethostname(name, 64) < 0)
+		str_copy(name, 65, "unknown");
+	name[64] = '\0';
+	if (test_boot)
+		str_copy(boot_id, 37, test_boot);
+	else
+		proc_boot_id(boot_id);
+}
+
 /* --- spawn ------------------------------------------------------------------------------ */
 
 static void child_fail(int report, enum spawn_step step)

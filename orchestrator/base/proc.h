@@ -36,6 +36,9 @@ int proc_spawn(const struct proc_spawn *s, struct proc_id *out, struct err *e);
 bool proc_alive(const struct proc_id *id);
 int proc_start_ticks(pid_t pid, uint64_t *out, struct err *e);
 void proc_boot_id(char out[37]); /* "" when unknown */
+/* Which machine this is, as a lease knows it: name ("unknown" when there is none) and boot. Tests
+ * of two login nodes on one machine say so in $FETTLE_TEST_HOST and $FETTLE_TEST_BOOT_ID. */
+void proc_host(char name[65], char boot_id[37]);
 
 /* Wait for a child: 0 and *status (as waitpid), or -ERR_TEMP after timeout_us (< 0: never). */
 int proc_wait(const struct proc_id *id, int64_t timeout_us, int *status, struct err *e);

@@ -14,11 +14,13 @@
 
 extern const struct cmd cmd_stop;
 
+enum { OPT_DRAIN = 512 };
 enum { OWNER_WAIT_MS = 15000 }; /* the owner cancels its jobs first: TERM, grace, KILL */
 
 struct args {
 	struct drive_options drive;
 	const char *campaign;
+	bool drain;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -28,6 +30,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->drive;
+		return 0;
+	case OPT_DRAIN:
+		a->drain = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->campaign)
@@ -39,14 +44,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* An owner elsewhere is taken for alive: who else could say? */
+static bool owner_lives(const struct lease *l)
+{
+	struct proc_id id = {(pid_t)l->pid, l->start_ticks};
+	char host[65], boot[37];
+
+	proc_host(host, boot);
+	return !str_eq(host, l->host) || proc_alive(&id);
+}
+
 /* A live owner on this host is asked to stop by itself: it knows what is in flight. */
 static bool ask_owner(const struct lease *l, struct err *e)
 {
 	struct proc_id id = {(pid_t)l->pid, l->start_ticks};
 	struct timespec nap = {.tv_nsec = 50 * 1000000};
-	char host[65] = "";
+	char host[65], boot[37];
 
-	(void)gethostname(host, sizeof host - 1);
+	proc_host(host, boot);
 	if (!str_eq(host, l->host) || !proc_alive(&id))
 		return false;
 	if (kill(id.pid, SIGTERM) < 0) {
@@ -76,6 +91,26 @@ static int stop_here(struct workspace *w, int64_t id, const struct args *a, stru
 	return rc;
 }
 
+/* Its owner, here or elsewhere, sees the event before the next submit. Without one the running
+ * blocks are waited for here. */
+static int drain(struct workspace *w, int64_t id, bool held, const struct args *a, struct err *e)
+{
+	_cleanup_free_ char *look = drive_command("status", w, id);
+	int rc = query_event_add(w->db, id, clock_utc_us(&clock_system), "drain",
+				 "asked for by `fettle stop --drain`", e);
+
+	if (rc < 0)
+		return rc;
+	if (held) {
+		printf("campaign %lld starts no further block and stops when the running ones have "
+		       "ended; `%s` shows how far it is\n",
+		       (long long)id, look);
+		return 0;
+	}
+	(void)drive_campaign(&cmd_stop, w, id, &a->drive);
+	return 0;
+}
+
 static int stop(struct workspace *w, const struct args *a, struct err *e)
 {
 	struct campaign_row row;
@@ -94,6 +129,8 @@ static int stop(struct workspace *w, const struct args *a, struct err *e)
 	campaign_row_done(&row);
 	if ((rc = query_lease_get(w->db, id, &l, &held, e)) < 0)
 		return rc;
+	if (a->drain)
+		return drain(w, id, held && owner_lives(&l), a, e);
 	if (!(held && ask_owner(&l, e)))
 		rc = stop_here(w, id, a, e);
 	if (rc == 0) {
@@ -107,7 +144,12 @@ static int stop(struct workspace *w, const struct args *a, struct err *e)
 static int run(int argc, char **argv)
 {
 	static const struct argp_child children[] = {{&drive_argp, 0, NULL, 0}, {0}};
+	static const struct argp_option opts[] = {
+		{"drain", OPT_DRAIN, NULL, 0,
+		 "start no further block, but let the running ones end and count them", 0},
+		{0}};
 	static const struct argp argp = {
+		.options = opts,
 		.parser = parse,
 		.args_doc = "[CAMPAIGN]",
 		.doc = "Stop a campaign and cancel its jobs; it can be resumed.",

@@ -251,9 +251,7 @@ static int take_lease(struct campaign *c, bool force, struct err *e)
 	bool is_held = false;
 	int rc;
 
-	if (gethostname(c->lease.host, sizeof c->lease.host) < 0)
-		str_copy(c->lease.host, sizeof c->lease.host, "unknown");
-	proc_boot_id(c->lease.boot_id);
+	proc_host(c->lease.host, c->lease.boot_id);
 	c->lease.pid = getpid();
 	(void)proc_start_ticks(getpid(), &c->lease.start_ticks, NULL);
 	c->lease.heartbeat_us = clock_utc_us(c->ws->clock);
@@ -498,13 +496,22 @@ static int no_reason(struct campaign *c, struct err *e)
 	return query_campaign_state(c->ws->db, c->row.id, CAMPAIGN_RUNNING, NULL, 0, e);
 }
 
-/* A block, if the window and the idle nodes let it start now. */
+/* A block, if nobody drains the campaign, and the window and the idle nodes let it start now. */
 static int start_or_wait(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
 			 enum campaign_step *out, struct err *e)
 {
 	_cleanup_free_ char *why = limits_window_text(c, block_length_s(c, s));
-	int rc;
+	bool draining = false;
+	int rc = query_draining(c->ws->db, c->row.id, &draining, e);
 
+	if (rc < 0)
+		return rc;
+	if (draining && c->facts.in_flight == 0)
+		return stop(c, "drained: `fettle stop --drain` let the running blocks end", e);
+	if (draining) {
+		*out = CAMPAIGN_WAIT;
+		return 0;
+	}
 	if (why) {
 		*out = c->facts.in_flight ? CAMPAIGN_WAIT : CAMPAIGN_LATER;
 		return put_off(c, why, e);

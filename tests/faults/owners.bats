@@ -111,3 +111,70 @@ killed_campaign() {
 	same_as_reference "$W"
 	nothing_left "$W"
 }
+
+# Two login nodes of one cluster are two names for this machine. One of them stops breathing; the other one may take
+# over when twelve heartbeats are missing, not before, and the first does nothing more when it wakes up.
+@test "two login nodes: refused while it beats, taken over when it lapsed, the old owner is fenced" {
+	gate_agent 2.1
+	FETTLE_TEST_HOST=login1 FETTLE_TEST_BOOT_ID=boot1 "$FETTLE" run -q -w "$W" "$RECIPE" >"$W.out" 2>&1 &
+	old=$!
+	wait_for agents "$W"
+	run env FETTLE_TEST_HOST=login2 FETTLE_TEST_BOOT_ID=boot2 "$FETTLE" resume -q -w "$W"
+	[ "$status" -eq 3 ]
+	[[ $output == *"is being run by pid $old on host login1"* ]]
+	kill -STOP $old
+	sqlite3 -cmd '.timeout 10000' "$W/fettle.db" 'UPDATE lease SET heartbeat_us = 1'
+	FETTLE_TEST_HOST=login2 FETTLE_TEST_BOOT_ID=boot2 "$FETTLE" resume -q -w "$W" >"$W.new.out" 2>&1 &
+	new=$!
+	wait_for taken_over
+	kill -CONT $old
+	rc=0
+	wait $old || rc=$?
+	[ $rc -eq 4 ]
+	grep -q "was taken over by pid $new on host login2" "$W.out"
+	# nor does a command of the first node's take it back while the second one beats
+	run env FETTLE_TEST_HOST=login1 FETTLE_TEST_BOOT_ID=boot1 "$FETTLE" tick -q -w "$W"
+	[ "$status" -eq 3 ]
+	touch "$GATE"
+	wait $new
+	same_as_reference "$W"
+	nothing_left "$W"
+}
+
+@test "stop --drain: running blocks end and count, no other starts; resume goes on" {
+	gate_agent 2.1
+	"$FETTLE" run -q -w "$W" "$RECIPE" >"$W.out" 2>&1 &
+	owner=$!
+	wait_for agents "$W"
+	run "$FETTLE" stop --drain -w "$W"
+	[ "$status" -eq 0 ]
+	[[ $output == *"starts no further block"* ]]
+	touch "$GATE"
+	rc=0
+	wait $owner || rc=$?
+	[ $rc -eq 3 ]
+	[ "$(sqlite3 "$W/fettle.db" "SELECT count(*) FROM attempt WHERE state <> 'valid'")" = 0 ]
+	[[ "$(sqlite3 "$W/fettle.db" "SELECT reason FROM campaign")" == drained:* ]]
+	nothing_left "$W"
+	blocks=$(sqlite3 "$W/fettle.db" "SELECT count(*) FROM block")
+	[ "$blocks" -ge 1 ]
+	"$FETTLE" resume -q -w "$W" >"$W.new.out" 2>&1
+	same_as_reference "$W"
+}
+
+@test "stop --drain without an owner waits for the running block itself" {
+	gate_agent 1.1
+	"$FETTLE" run -q -w "$W" "$RECIPE" >"$W.out" 2>&1 &
+	wait_for agents "$W"
+	kill -9 $!
+	wait $! 2>/dev/null || true
+	touch "$GATE"
+	run "$FETTLE" stop --drain -w "$W"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$(sqlite3 "$W/fettle.db" "SELECT group_concat(state) FROM attempt")" = valid ]
+	[ "$(sqlite3 "$W/fettle.db" "SELECT state FROM campaign")" = stopped ]
+	"$FETTLE" resume -q -w "$W" >"$W.new.out" 2>&1
+	same_as_reference "$W"
+	nothing_left "$W"
+}
