@@ -59,6 +59,18 @@ size_t design_screen_width(enum run_mode mode, size_t k, size_t round)
 	return width < k ? width : k;
 }
 
+size_t design_screen_known(enum run_mode mode, size_t k, size_t done)
+{
+	size_t blocks = design_screen_blocks(mode, k), n = 1;
+
+	if (mode != MODE_QUICK && done == 0)
+		return 1;
+	while (done + n < blocks &&
+	       design_screen_width(mode, k, done + n) == design_screen_width(mode, k, done))
+		n++;
+	return n;
+}
+
 size_t design_screen_runs(enum run_mode mode, size_t k)
 {
 	size_t runs = 0;
@@ -183,6 +195,55 @@ size_t design_screen_round(enum run_mode mode, size_t k, size_t round, const dou
 	return n;
 }
 
+/* -- allocations ---------------------------------------------------------------------------- */
+
+static size_t at_least_one(size_t n)
+{
+	return n > 0 ? n : 1;
+}
+
+/* So many that the allocations that may be in flight take all that is known. */
+static size_t shared_out(const struct design_allocation *a)
+{
+	size_t slots = at_least_one(a->slots);
+
+	return (a->known + slots - 1) / slots;
+}
+
+static size_t screen_share(const struct design_allocation *a)
+{
+	size_t units = DESIGN_SCREEN_UNITS > a->before ? DESIGN_SCREEN_UNITS - a->before : 1;
+	size_t most = a->known / units, n = shared_out(a);
+
+	n = n < most ? n : most;
+	return n > a->asked ? n : a->asked;
+}
+
+size_t design_allocation_blocks(const struct design_allocation *a)
+{
+	size_t n = 1;
+
+	switch (a->kind) {
+	case STAGE_AA:
+	case STAGE_CONFIRM:
+	case STAGE_ABLATE:
+	case STAGE_FINAL:
+		n = a->asked;
+		break;
+	case STAGE_SCREEN:
+		n = screen_share(a);
+		break;
+	case STAGE_VERIFY:
+	case STAGE_SOAK:
+	case STAGE_CANARY:
+		n = shared_out(a);
+		break;
+	case STAGE_CONVERGE:
+		break;
+	}
+	return at_least_one(n < a->known ? n : a->known);
+}
+
 /* -- numbers of a plan --------------------------------------------------------------------- */
 
 size_t design_aa_blocks(enum run_mode mode)
@@ -262,7 +323,7 @@ double design_mde(enum run_mode mode, double alpha, double s, size_t repeats, si
 struct design_answer design_plan(const struct design_question *q)
 {
 	struct design_answer a = {.share = q->alpha * alpha_share(q->stages, 1)};
-	size_t most = decide_max_blocks(q->mode), n;
+	size_t most = decide_max_blocks(q->mode), unit = at_least_one(q->unit), n;
 
 	if (q->blocks_left > 0 && q->blocks_left < most)
 		most = q->blocks_left;
@@ -270,12 +331,12 @@ struct design_answer design_plan(const struct design_question *q)
 	a.df0 = design_screen_df(q->mode, q->candidates);
 	a.p_star = decide_p_star(q->mode, a.share, a.df0);
 	a.screen_runs = design_screen_runs(q->mode, q->candidates) * q->repeats;
-	a.confirm_runs_max = 2 * n * q->repeats;
-	a.final_runs = 2 * design_final_blocks(q->mode) * q->repeats;
-	a.mde = mde_at(a.p_star, q->noise, n, q->repeats, a.df0);
+	a.confirm_runs_max = 2 * n * q->repeats * unit;
+	a.final_runs = 2 * design_final_blocks(q->mode) * q->repeats * unit;
+	a.mde = mde_at(a.p_star, q->noise, n, q->repeats * unit, a.df0);
 	a.answerable = a.mde <= q->gain_sought;
 	for (size_t r = 1; r <= DESIGN_MAX_REPEATS && a.repeats_needed == 0; r++) {
-		if (mde_at(a.p_star, q->noise, n, r, a.df0) <= q->gain_sought)
+		if (mde_at(a.p_star, q->noise, n, r * unit, a.df0) <= q->gain_sought)
 			a.repeats_needed = r;
 	}
 	return a;

@@ -37,6 +37,10 @@ size_t design_screen_blocks(enum run_mode mode, size_t k);
 /* Candidates in block `round` (0-based): quick k; else k, max(2, ceil(k/2)), then twice
  * max(2, ceil(k/4)); never more than k. */
 size_t design_screen_width(enum run_mode mode, size_t k, size_t round);
+/* How many blocks may run after `done` ones, whatever they show: all in mode quick; the first
+ * alone, since it shows which settings take effect; then those of the same width; 1 beyond the
+ * last. */
+size_t design_screen_known(enum run_mode mode, size_t k, size_t done);
 /* Runs of the whole screen with its baselines: 25 for k = 10, 22 in mode quick. */
 size_t design_screen_runs(enum run_mode mode, size_t k);
 /* Residual degrees of freedom of a screen without a missing trial: 11 for k = 10, 10 in quick. */
@@ -72,6 +76,23 @@ size_t design_repeats(double cost_job, double cost_run, double run_var, double b
  * df = df0 + n - 1. Somewhat cautious: earlier looks add power. s: noise (log sd) of a run. */
 double design_mde(enum run_mode mode, double alpha, double s, size_t repeats, size_t df0);
 
+/* How many blocks of a stage one allocation gets. */
+struct design_allocation {
+	enum stage_kind kind;
+	size_t asked;  /* the recipe's blocks_per_allocation, at least 1 */
+	size_t before; /* blocks of the stage that were measured or are in flight */
+	size_t known;  /* blocks that may run now: their arms are settled; at least 1 */
+	size_t slots;  /* allocations that may be in flight; at least 1 */
+};
+/* Blocks of one allocation on the same nodes are one unit, so the stages whose units are compared
+ * (aa, confirm, ablate, final) get as many as was asked. A screen ranks and claims nothing: it gets
+ * as many as was asked, too, or shares out what does not run at once in allocations of one block
+ * each, as long as that leaves DESIGN_SCREEN_UNITS units to estimate the noise from. Verify, soak
+ * and canary test no difference: all is shared out. The runs of converge are long and get an
+ * allocation each. At most known, at least 1. */
+enum { DESIGN_SCREEN_UNITS = 3 };
+size_t design_allocation_blocks(const struct design_allocation *a);
+
 /* What a plan prints before anything runs, and why it may be refused. */
 struct design_question {
 	enum run_mode mode;
@@ -79,9 +100,10 @@ struct design_question {
 	size_t stages;      /* most confirm stages that share it */
 	size_t candidates;  /* of the first screen */
 	size_t repeats;     /* runs of an arm in a block */
+	size_t unit;        /* blocks of a unit (blocks_per_allocation); 0 is 1 */
 	double noise;       /* log sd of a run within a block */
 	double gain_sought; /* relative: the smallest predicted or asked-for gain that matters */
-	size_t blocks_left; /* what the budget allows for one confirm stage; 0 = no bound */
+	size_t blocks_left; /* units that the budget allows for one confirm stage; 0 = no bound */
 };
 struct design_answer {
 	double share; /* alpha of the first confirm stage */

@@ -351,8 +351,9 @@ struct recipe {
 	int aa_blocks, final_blocks; /* 0: by mode; BLOCKS_NONE: no such stage */
 	int soak_trials;             /* 0: none */
 	struct converge converge;
-	int repeats;       /* runs of an arm in a block, default 1 */
-	int warmup_trials; /* per allocation, default 1 */
+	int repeats;               /* runs of an arm in a block, default 1 */
+	int blocks_per_allocation; /* of the stages whose units are compared, default 1 */
+	int warmup_trials;         /* per allocation, default 1 */
 	struct quality_settings quality;
 	uint64_t seed;   /* 0: derived from the campaign's uuid */
 	char *scheduler; /* a name of sched/; NULL: from the command line or local */

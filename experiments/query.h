@@ -161,22 +161,26 @@ struct slot {
 	int64_t arm;
 	int repeat;
 	enum slot_kind kind;
+	int index; /* in the block's plan; not read when a block is added */
 };
 struct block_row {
 	int64_t id, stage;
 	int index;
+	/* What its newest attempt runs: the whole plan, but for the warm-up when another block of
+	 * its allocation comes first. */
 	struct slot *slots;
 	size_t n_slots;
 	/* its newest attempt; attempt 0: none yet */
 	int64_t attempt_id;
 	int attempt;
+	int position; /* of that attempt in its allocation, from 0 */
 	enum attempt_state state;
 	char *reason, *dir; /* dir: relative to the workspace */
 	int64_t allocation;
 	char *token, *job_id; /* job_id NULL: never known to have been accepted */
 	int voids; /* attempts of this block that ended void or lost since the last resume of a
 		      stopped campaign; those that a user cancelled or that were preempted do not
-		      count */
+		      count, nor those that were not begun (QUERY_NOT_BEGUN) */
 };
 void block_rows_free(struct block_row *v, size_t n);
 int query_block_add(struct db *db, int64_t stage, int index, const struct slot *slots, size_t n,
@@ -190,16 +194,25 @@ int query_open_blocks(struct db *db, int64_t stage, struct block_row **out, size
 
 /* -- allocations and attempts ----------------------------------------------------------------- */
 
-/* Intent: a new allocation and the next attempt of the block, committed before the submit. The
- * token is "fettle:<uuid8>:a<allocation id>"; dir is "blocks/<block>.<attempt>". ERR_STATE while
- * the block has an open or a valid attempt: a plan that is made twice is refused. [tx] */
+/* Head of the reason of a void attempt whose allocation ended before its turn came. */
+#define QUERY_NOT_BEGUN "not begun"
+
+/* Intent: a new allocation and in it the next attempt of each block, in this order, committed
+ * before the submit. The token is "fettle:<uuid8>:a<allocation id>"; the directory of an attempt is
+ * "blocks/<block>.<attempt>". ERR_STATE, and nothing is stored, while a block has an open or a
+ * valid attempt: a plan that is made twice is refused. n at least 1. [tx] */
+int query_allocation_plan(struct db *db, int64_t campaign, const int64_t *blocks, size_t n,
+			  const char *scheduler, int64_t now_us, int64_t *allocation,
+			  char token[64], struct err *e);
+/* The same for one block, telling its attempt. */
 int query_attempt_plan(struct db *db, int64_t campaign, int64_t block, const char *scheduler,
 		       int64_t now_us, int64_t *attempt_id, int *attempt, int64_t *allocation,
 		       char token[64], struct err *e);
 /* Its attempts become submitted. The same job id again changes nothing; another one: ERR_STATE. */
 int query_allocation_submitted(struct db *db, int64_t allocation, const char *job_id,
 			       int64_t now_us, struct err *e);
-/* What the scheduler said in the end (state words of sched.h as text). */
+/* What the scheduler said in the end (state words of sched.h as text). Times only ever widen what
+ * is known of the allocation: each of its blocks tells its own part; 0: not known. */
 int query_allocation_end(struct db *db, int64_t allocation, const char *end, const char *reason,
 			 const char *nodes, int64_t start_us, int64_t end_us, struct err *e);
 /* void or lost, with the reason; no event is added. The same state again changes nothing; a valid
@@ -315,12 +328,14 @@ int query_stage_values(struct db *db, int64_t stage, const char *metric, const c
 /* A point of a metric's curve (stat "at"): what a timed, ok trial had when it had consumed x. */
 struct curve_row {
 	int block_index;
-	int64_t arm;
+	int64_t arm, allocation;
+	char *node; /* the trial's first */
 	double x, value;
 };
 /* axis "samples" or "tokens"; by block index, then x, the largest first. */
 int query_stage_curve(struct db *db, int64_t stage, const char *metric, const char *axis,
 		      struct curve_row **out, size_t *n, struct err *e);
+void curve_rows_free(struct curve_row *v, size_t n);
 /* The same for a metric with the label size_bytes (collectives): x is the size in bytes; by size,
  * then block index. */
 int query_stage_sizes(struct db *db, int64_t stage, const char *metric, const char *stat,

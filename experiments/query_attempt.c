@@ -41,8 +41,8 @@ const char *const query_sql_attempt[] = {
 			       "WHERE allocation = :id AND state = 'planned'",
 	[JOB] = "SELECT job_id FROM allocation WHERE id = :id",
 	[END] = "UPDATE allocation SET outcome = :outcome, reason = :reason, "
-		"start_us = coalesce(:start, start_us), end_us = coalesce(:end, end_us) WHERE id = "
-		":id",
+		"start_us = coalesce(min(start_us, :start), :start, start_us), "
+		"end_us = coalesce(max(end_us, :end), :end, end_us) WHERE id = :id",
 	[NODES_OF_AGENT] = "SELECT count(*) AS n FROM allocation_node "
 			   "WHERE allocation = :id AND by_agent = 1",
 	[NODE_PUT] = "INSERT OR IGNORE INTO allocation_node(allocation, node, by_agent) "
@@ -119,19 +119,17 @@ static int put_attempt(struct db *db, int64_t block, int number, int64_t allocat
 }
 
 struct plan {
-	int64_t attempt_id, allocation;
+	int64_t attempt_id, allocation; /* attempt: of the last block, like its number */
 	int attempt;
 	char token[64];
 };
 
-static int make_plan(struct db *db, int64_t campaign, int64_t block, const char *scheduler,
-		     int64_t now_us, struct plan *p, struct err *e)
+static int make_plan(struct db *db, int64_t campaign, const int64_t *blocks, size_t n,
+		     const char *scheduler, int64_t now_us, struct plan *p, struct err *e)
 {
 	char uuid[37], prefix[32];
-	int rc = next_number(db, campaign, block, &p->attempt, e);
+	int rc = query_workspace_ensure(db, now_us, uuid, e);
 
-	if (rc == 0)
-		rc = query_workspace_ensure(db, now_us, uuid, e);
 	if (rc < 0)
 		return rc;
 	snprintf(prefix, sizeof prefix, "fettle:%.8s:a", uuid);
@@ -139,7 +137,37 @@ static int make_plan(struct db *db, int64_t campaign, int64_t block, const char 
 	if (rc < 0)
 		return rc;
 	snprintf(p->token, sizeof p->token, "%s%lld", prefix, (long long)p->allocation);
-	return put_attempt(db, block, p->attempt, p->allocation, &p->attempt_id, e);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		rc = next_number(db, campaign, blocks[i], &p->attempt, e);
+		if (rc == 0)
+			rc = put_attempt(db, blocks[i], p->attempt, p->allocation, &p->attempt_id,
+					 e);
+	}
+	return rc;
+}
+
+static int plan(struct db *db, int64_t campaign, const int64_t *blocks, size_t n,
+		const char *scheduler, int64_t now_us, struct plan *p, struct err *e)
+{
+	int rc = db_begin(db, "plan an allocation", e);
+
+	if (rc < 0)
+		return rc;
+	return db_leave(db, true, make_plan(db, campaign, blocks, n, scheduler, now_us, p, e), e);
+}
+
+int query_allocation_plan(struct db *db, int64_t campaign, const int64_t *blocks, size_t n,
+			  const char *scheduler, int64_t now_us, int64_t *allocation,
+			  char token[64], struct err *e)
+{
+	struct plan p = {0};
+	int rc = plan(db, campaign, blocks, n, scheduler, now_us, &p, e);
+
+	if (rc < 0)
+		return rc;
+	*allocation = p.allocation;
+	memcpy(token, p.token, sizeof p.token);
+	return 0;
 }
 
 int query_attempt_plan(struct db *db, int64_t campaign, int64_t block, const char *scheduler,
@@ -147,11 +175,8 @@ int query_attempt_plan(struct db *db, int64_t campaign, int64_t block, const cha
 		       char token[64], struct err *e)
 {
 	struct plan p = {0};
-	int rc = db_begin(db, "plan an attempt", e);
+	int rc = plan(db, campaign, &block, 1, scheduler, now_us, &p, e);
 
-	if (rc < 0)
-		return rc;
-	rc = db_leave(db, true, make_plan(db, campaign, block, scheduler, now_us, &p, e), e);
 	if (rc < 0)
 		return rc;
 	*attempt_id = p.attempt_id;

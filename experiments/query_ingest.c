@@ -33,7 +33,10 @@ const char *const query_sql_ingest[] = {
 		"SELECT a.block, a.number, a.allocation, a.state, a.manifest_hash, s.campaign "
 		"FROM attempt a JOIN block b ON b.id = a.block JOIN stage s ON s.id = b.stage "
 		"WHERE a.id = :id",
-	[SLOTS] = "SELECT idx, arm, repeat, kind FROM slot WHERE block = :block ORDER BY idx",
+	/* The first block of an allocation runs the warm-up. */
+	[SLOTS] = "SELECT idx, arm, repeat, kind FROM slot WHERE block = :block AND "
+		  "(kind <> 'warmup' OR NOT EXISTS (SELECT 1 FROM attempt p "
+		  "WHERE p.allocation = :allocation AND p.id < :attempt)) ORDER BY idx",
 	[TRIAL_PUT] =
 		"INSERT INTO trial(attempt, slot, arm, repeat, kind, state, reason, exit_status, "
 		"term_signal, start_us, wall_us, user_us, sys_us, maxrss_kib, node, log_path) "
@@ -327,6 +330,8 @@ static int check_slots(const struct ingest *in, const struct trial_result *v, si
 	size_t planned = 0;
 
 	bind_i64(&s, ":block", in->t->block);
+	bind_i64(&s, ":allocation", in->t->allocation);
+	bind_i64(&s, ":attempt", in->t->id);
 	while (stmt_row(&s)) {
 		int64_t slot = col_i64(&s, "idx");
 		const struct trial_result *t = trial_of(v, n, slot);

@@ -23,9 +23,12 @@ enum {
 
 #define BLOCK_COLUMNS                                                                       \
 	"SELECT b.id, b.idx, a.id AS attempt_id, a.number, a.state, a.reason, a.dir, "      \
-	"a.allocation, l.token, l.job_id, (SELECT count(*) FROM attempt w "                 \
+	"a.allocation, l.token, l.job_id, (SELECT count(*) FROM attempt p "                 \
+	"WHERE p.allocation = a.allocation AND p.id < a.id) AS position, "                  \
+	"(SELECT count(*) FROM attempt w "                                                  \
 	"WHERE w.block = b.id AND w.state IN ('void', 'lost') AND "                         \
-	"w.reason IS NOT 'cancelled' AND w.id > c.resume_attempt AND "                      \
+	"w.reason IS NOT 'cancelled' AND coalesce(w.reason, '') NOT GLOB "                  \
+	"'" QUERY_NOT_BEGUN ":*' AND w.id > c.resume_attempt AND "                          \
 	"(SELECT x.outcome FROM allocation x WHERE x.id = w.allocation) IS NOT "            \
 	"'preempted') AS voids "                                                            \
 	"FROM block b JOIN stage s ON s.id = b.stage JOIN campaign c ON c.id = s.campaign " \
@@ -55,7 +58,8 @@ const char *const query_sql_stage[] = {
 	[OPEN_BLOCKS] = BLOCK_COLUMNS "AND NOT EXISTS (SELECT 1 FROM attempt v "
 				      "WHERE v.block = b.id AND v.state = 'valid') ORDER BY b.idx",
 	[COUNT] = "SELECT count(*) AS n FROM block WHERE stage = :stage",
-	[SLOTS] = "SELECT arm, repeat, kind FROM slot WHERE block = :block ORDER BY idx",
+	[SLOTS] = "SELECT idx, arm, repeat, kind FROM slot WHERE block = :block "
+		  "AND (:position = 0 OR kind <> 'warmup') ORDER BY idx",
 	NULL,
 };
 #define SQL(which) query_sql_stage[which]
@@ -308,6 +312,7 @@ static void read_block(struct stmt *s, struct block_row *b)
 	b->voids = col_int(s, "voids");
 	b->attempt_id = col_i64(s, "attempt_id");
 	b->attempt = col_int(s, "number");
+	b->position = col_int(s, "position");
 	if (b->attempt == 0)
 		return;
 	COL_WORD(s, "state", attempt_state, &b->state);
@@ -324,11 +329,13 @@ static int read_slots(struct db *db, struct block_row *b, struct err *e)
 	size_t cap = 0;
 
 	bind_i64(&s, ":block", b->id);
+	bind_i64(&s, ":position", b->position);
 	while (stmt_row(&s)) {
 		struct slot *slot;
 
 		b->slots = xgrow(b->slots, b->n_slots, &cap, sizeof *b->slots);
 		slot = &b->slots[b->n_slots++];
+		slot->index = col_int(&s, "idx");
 		slot->arm = col_i64(&s, "arm");
 		slot->repeat = col_int(&s, "repeat");
 		COL_WORD(&s, "kind", slot_kind, &slot->kind);

@@ -21,12 +21,13 @@ const char *const query_sql_values[] = {
 		   "AND m.def = (SELECT id FROM metric_def WHERE name = :metric) "
 		   "AND m.label = (SELECT id FROM labelset WHERE labels = '') AND m.stat = :stat "
 		   "WHERE b.stage = :stage ORDER BY b.idx, t.slot",
-	[CURVE] = "SELECT b.idx, t.arm, m.value, CAST(substr(l.labels, length(:axis) + 2) AS REAL) "
+	[CURVE] = "SELECT b.idx, t.arm, t.node, a.allocation, m.value, "
+		  "CAST(substr(l.labels, length(:axis) + 2) AS REAL) "
 		  "AS x " COUNTED_TRIALS "JOIN metric m ON m.trial = t.id AND m.stat = 'at' "
 		  "AND m.def = (SELECT id FROM metric_def WHERE name = :metric) "
 		  "JOIN labelset l ON l.id = m.label AND l.labels LIKE :axis || '=%' "
 		  "WHERE b.stage = :stage AND t.state = 'ok' ORDER BY b.idx, x DESC",
-	[SIZES] = "SELECT b.idx, t.arm, m.value, "
+	[SIZES] = "SELECT b.idx, t.arm, t.node, a.allocation, m.value, "
 		  "CAST(substr(l.labels, instr(l.labels, 'size_bytes=') + 11) AS REAL) "
 		  "AS x " COUNTED_TRIALS "JOIN metric m ON m.trial = t.id AND m.stat = :stat "
 		  "AND m.def = (SELECT id FROM metric_def WHERE name = :metric) "
@@ -109,12 +110,14 @@ static int take_curve(struct stmt *s, struct curve_row **out, size_t *n)
 		v = xgrow(v, used, &cap, sizeof *v);
 		v[used++] = (struct curve_row){.block_index = col_int(s, "idx"),
 					       .arm = col_i64(s, "arm"),
+					       .allocation = col_i64(s, "allocation"),
+					       .node = col_text(s, "node"),
 					       .x = col_real(s, "x"),
 					       .value = col_real(s, "value")};
 	}
 	rc = stmt_close(s);
 	if (rc < 0) {
-		free(v);
+		curve_rows_free(v, used);
 		return rc;
 	}
 	*out = v;
@@ -142,6 +145,13 @@ int query_stage_sizes(struct db *db, int64_t stage, const char *metric, const ch
 	bind_text(&s, ":metric", metric);
 	bind_text(&s, ":stat", stat);
 	return take_curve(&s, out, n);
+}
+
+void curve_rows_free(struct curve_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i].node);
+	free(v);
 }
 
 void value_rows_free(struct value_row *v, size_t n)

@@ -124,7 +124,8 @@ static size_t blocks_in_reach(const struct recipe *r, double runs)
 {
 	const size_t *looks;
 	size_t n = decide_looks(r->mode, &looks), reach = 0;
-	double blocks = runs / (2.0 * r->repeats + r->warmup_trials);
+	double unit = r->blocks_per_allocation;
+	double blocks = runs / (2.0 * r->repeats * unit + r->warmup_trials);
 
 	if (isinf(runs) && runs > 0)
 		return SIZE_MAX;
@@ -136,20 +137,21 @@ static size_t blocks_in_reach(const struct recipe *r, double runs)
 
 static void count_runs(const struct recipe *r, const struct design_question *q, struct outline *o)
 {
-	size_t finals = blocks_of(r->final_blocks, design_final_blocks(r->mode)), blocks;
+	size_t unit = (size_t)r->blocks_per_allocation, screen, confirm, blocks;
+	size_t finals = blocks_of(r->final_blocks, unit * design_final_blocks(r->mode));
 
 	o->candidates = q->candidates;
-	o->aa_blocks = blocks_of(r->aa_blocks, design_aa_blocks(r->mode));
+	o->aa_blocks = blocks_of(r->aa_blocks, unit * design_aa_blocks(r->mode));
 	o->aa_runs = 2 * o->aa_blocks * q->repeats;
 	o->screen_runs = design_screen_runs(r->mode, q->candidates) * q->repeats;
-	o->confirm_runs = q->candidates ? 2 * decide_max_blocks(r->mode) * q->repeats * q->stages
-					: 0;
+	screen = design_screen_blocks(r->mode, q->candidates);
+	confirm = q->candidates ? unit * decide_max_blocks(r->mode) * q->stages : 0;
+	o->confirm_runs = 2 * confirm * q->repeats;
 	o->final_runs = 2 * finals * q->repeats;
 	o->soak_runs = (size_t)r->soak_trials;
-	blocks = o->aa_blocks + design_screen_blocks(r->mode, q->candidates) +
-		 (q->candidates ? decide_max_blocks(r->mode) * q->stages : 0) + finals +
-		 (r->soak_trials > 0);
-	o->warm_runs = blocks * (size_t)r->warmup_trials;
+	blocks = o->aa_blocks + confirm + finals;
+	o->warm_runs = ((blocks + unit - 1) / unit + screen + (r->soak_trials > 0)) *
+		       (size_t)r->warmup_trials;
 	o->runs = o->aa_runs + o->screen_runs + o->confirm_runs + o->final_runs + o->soak_runs +
 		  o->warm_runs;
 }
@@ -169,7 +171,8 @@ void outline_make(const struct recipe *r, const struct outline_given *g, struct 
 				    .alpha = r->alpha,
 				    .stages = (size_t)r->rounds,
 				    .candidates = count_candidates(r),
-				    .repeats = (size_t)r->repeats};
+				    .repeats = (size_t)r->repeats,
+				    .unit = (size_t)r->blocks_per_allocation};
 
 	*o = (struct outline){
 		.noise = g->noise > 0 ? g->noise : NOISE_ASSUMED,
@@ -191,7 +194,7 @@ void outline_make(const struct recipe *r, const struct outline_given *g, struct 
 		o->mde = INFINITY;
 	else if (o->blocks_left < decide_max_blocks(r->mode))
 		o->mde = stats_mde(o->answer.p_star, DESIGN_POWER, o->noise, o->blocks_left,
-				   (size_t)r->repeats);
+				   (size_t)(r->repeats * r->blocks_per_allocation));
 }
 
 /* -- refusing ---------------------------------------------------------------------------------

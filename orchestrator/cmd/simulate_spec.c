@@ -95,6 +95,8 @@ static char *assemble(const struct recipe *r, struct json *truth)
 	json_set(truth, "hand_over", t.hand_over);
 	json_set_bool(truth, "in_memory", true);
 	json_set_bool(truth, "by_job", true);
+	if (r->blocks_per_allocation > 1 && !json_get(truth, "blocks_at_most"))
+		json_set_i64(truth, "blocks_at_most", 0);
 	return json_print(truth, false);
 }
 

@@ -80,7 +80,8 @@ int ablate_plan(struct campaign *c, struct err *e)
 	struct config fix = {0};
 	struct arm_plan *arms;
 	struct stage_row s = {.kind = STAGE_ABLATE,
-			      .planned_blocks = (int)design_ablate_blocks(c->row.mode)};
+			      .planned_blocks = allocation_unit(c) *
+						(int)design_ablate_blocks(c->row.mode)};
 	size_t n;
 	int rc = campaign_incumbent(c, &fix, e);
 

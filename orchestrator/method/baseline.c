@@ -15,10 +15,12 @@ int baseline_plan(struct campaign *c, struct err *e)
 {
 	struct arm_plan arms[2] = {{.label = xstrdup("default A")},
 				   {.label = xstrdup("default B")}};
-	struct stage_row s = {.kind = STAGE_AA,
-			      .planned_blocks = c->recipe->aa_blocks > 0
-							? c->recipe->aa_blocks
-							: (int)design_aa_blocks(c->row.mode)};
+	struct stage_row s = {
+		.kind = STAGE_AA,
+		.planned_blocks = c->recipe->aa_blocks > 0
+					  ? c->recipe->aa_blocks
+					  : allocation_unit(c) *
+						    (int)design_aa_blocks(c->row.mode)};
 	int rc = campaign_default(c, &arms[0].config, e);
 
 	if (rc == 0) {
@@ -94,13 +96,18 @@ static int run_variance(struct campaign *c, const struct stage_row *s, double *o
 	return 0;
 }
 
+/* Smallest effect that r runs of an arm in each block can show. */
+static double effect_of(const struct campaign *c, double share, double run_sd, size_t r)
+{
+	return design_mde(c->row.mode, share, run_sd, r * (size_t)allocation_unit(c), 0);
+}
+
 /* Fewest runs of an arm in a block that show the smallest useful effect; the most when none do. */
 static size_t repeats_needed(const struct campaign *c, double share, double run_sd)
 {
 	size_t r = 1;
 
-	while (r < DESIGN_MAX_REPEATS &&
-	       !(design_mde(c->row.mode, share, run_sd, r, 0) <= c->recipe->min_effect))
+	while (r < DESIGN_MAX_REPEATS && !(effect_of(c, share, run_sd, r) <= c->recipe->min_effect))
 		r++;
 	return r;
 }
@@ -128,13 +135,15 @@ static int cheapest_repeats(struct campaign *c, double run_var, double arm_sd, s
 	return 0;
 }
 
-/* Advice on the runs of an arm in a block, from what was measured; heap. `sd`: of an arm's mean. */
+/* Advice on the runs of an arm in a block, from what was measured; heap. `sd`: of an arm's mean in
+ * a unit. */
 static int advice(struct campaign *c, const struct stage_row *s, double share, double sd,
 		  char **out, struct err *e)
 {
-	double run_var = NAN, run_sd = sd * sqrt(c->recipe->repeats);
+	double run_var = NAN, run_sd = sd * sqrt(c->recipe->repeats * allocation_unit(c));
 	size_t needed, r = 0;
-	int rc = c->recipe->repeats > 1 ? run_variance(c, s, &run_var, e) : 0;
+	int rc = c->recipe->repeats > 1 && allocation_unit(c) == 1 ? run_variance(c, s, &run_var, e)
+								   : 0;
 
 	*out = NULL;
 	if (rc < 0 || !(sd > 0))
@@ -149,7 +158,7 @@ static int advice(struct campaign *c, const struct stage_row *s, double share, d
 				 100 * sqrt(fmax(0, sd * sd - run_var / c->recipe->repeats)), r);
 	} else if (needed > 1) {
 		*out = xasprintf("; repeats = %zu would show %.1f %% if the noise is that of runs",
-				 needed, 100 * design_mde(c->row.mode, share, run_sd, needed, 0));
+				 needed, 100 * effect_of(c, share, run_sd, needed));
 	} else {
 		*out = xasprintf(
 			"; repeats = 1 is enough for the smallest useful effect of %.3g %%",
@@ -198,9 +207,11 @@ static int measured(struct campaign *c, const struct stage_row *s, const struct 
 	if (rc < 0)
 		return rc;
 	doubt = doubts(c, p, sd);
-	note = xasprintf("noise of %s within a block %.2f %%; A/A difference %+.2f %% [%.2f, "
+	note = xasprintf("noise of %s within %s %.2f %%; A/A difference %+.2f %% [%.2f, "
 			 "%.2f] over %zu pairs; smallest effect to be seen %.1f %%%s%s",
-			 c->recipe->repeats > 1 ? "the mean of an arm's runs" : "a run", 100 * sd,
+			 c->recipe->repeats * allocation_unit(c) > 1 ? "the mean of an arm's runs"
+								     : "a run",
+			 allocation_unit(c) > 1 ? "an allocation" : "a block", 100 * sd,
 			 100 * expm1(ci.mean), 100 * expm1(ci.lo), 100 * expm1(ci.hi), n,
 			 100 * design_mde(c->row.mode, share, sd, 1, 0), more ? more : "",
 			 doubt ? doubt : "");

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Blocks: from a stage to files and jobs, and back. The order of every change is such that a kill
- * between any two leaves something that the next start understands: intent in the database, then
- * the files, then the submit (found again by its token), then the job's id; results only from a
- * complete done.json, in one transaction.
+ * Blocks: from a stage to files (allocation.c: to jobs), and back. The order of every change is
+ * such that a kill between any two leaves something that the next start understands: intent in the
+ * database, then the files, then the submit (found again by its token), then the job's id; results
+ * only from a complete done.json, in one transaction. An allocation may hold several blocks: each
+ * is taken as soon as its own manifest is there, and what an ended job leaves is run again.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "experiments/design.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
@@ -17,14 +18,12 @@
 
 enum {
 	SAMPLER_PERIOD_MS = 200,      /* five samples a second: ten in a window of 2 s */
-	GRACE_S = 5,                  /* between TERM and KILL of a trial */
-	ALLOCATION_SLACK_S = 120,     /* start, warm-up of the node, cleaning between trials */
 	LATE_FILES_US = 60 * 1000000, /* a shared file system may show done.json this much later
 					 (NFS attribute cache) */
 	WORK_LIMIT_BYTES = 1 << 30,   /* what a trial may leave in its own directory */
 };
 
-static char *attempt_dir(const struct campaign *c, const struct block_row *b)
+char *block_dir(const struct campaign *c, const struct block_row *b)
 {
 	return fs_join(c->ws->root, b->dir);
 }
@@ -72,7 +71,7 @@ static struct json *slots_json(const struct block_row *b)
 	for (size_t i = 0; i < b->n_slots; i++) {
 		struct json *o = json_object();
 
-		json_set_i64(o, "slot", (int64_t)i);
+		json_set_i64(o, "slot", b->slots[i].index);
 		json_set_i64(o, "arm", b->slots[i].arm);
 		json_set_i64(o, "repeat", b->slots[i].repeat);
 		json_set_text(o, "kind", slot_kind_name(b->slots[i].kind));
@@ -100,7 +99,7 @@ static struct json *limits_json(const struct workload *w)
 	json_set_i64(o, "trial_s", w->trial_limit_s);
 	json_set_i64(o, "log_bytes", w->log_limit_bytes);
 	json_set_i64(o, "work_bytes", WORK_LIMIT_BYTES);
-	json_set_i64(o, "grace_s", GRACE_S);
+	json_set_i64(o, "grace_s", METHOD_GRACE_S);
 	return o;
 }
 
@@ -186,10 +185,21 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s,
 	return o;
 }
 
-int block_write(struct campaign *c, const struct stage_row *s, const struct block_row *b,
-		struct err *e)
+/* The output of the one agent of an allocation lies with its first block: the others point to it.
+ */
+static void link_output(const char *dir, const char *first)
 {
-	_cleanup_free_ char *dir = attempt_dir(c, b), *path = fs_join(dir, "block.json"),
+	_cleanup_free_ char *link = fs_join(dir, "agent.out");
+	_cleanup_free_ char *to = xasprintf("../%s/agent.out", fs_basename(first));
+
+	if (symlink(to, link) < 0) /* there already, or a file system without: only a convenience */
+		return;
+}
+
+int block_write(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		const char *first, struct err *e)
+{
+	_cleanup_free_ char *dir = block_dir(c, b), *path = fs_join(dir, "block.json"),
 			    *text = NULL;
 	_cleanup_(json_freep) struct json *j = block_json(c, s, b, e);
 	int rc;
@@ -203,242 +213,9 @@ int block_write(struct campaign *c, const struct stage_row *s, const struct bloc
 	text = json_print(j, true);
 	if ((rc = fs_mkdirs(dir, 0700, e)) < 0)
 		return rc;
+	if (!str_eq(first, b->dir))
+		link_output(dir, first);
 	return fs_write_atomic(path, text, strlen(text), 0600, e);
-}
-
-/* -- submitting ------------------------------------------------------------------------------- */
-
-static int64_t slots_limit_s(const struct campaign *c, const struct stage_row *s, size_t n_slots)
-{
-	return (method_workload(c->recipe, s->kind).trial_limit_s + 2 * GRACE_S) *
-		       (int64_t)n_slots +
-	       ALLOCATION_SLACK_S;
-}
-
-/* A limit that reaches beyond the window is cut at its end, where the trials still fit. */
-static int64_t allocation_limit_s(const struct campaign *c, const struct stage_row *s,
-				  const struct block_row *b)
-{
-	int64_t limit = c->recipe->resources.time_limit_s, left = limits_left_s(c);
-
-	if (limit <= 0)
-		limit = slots_limit_s(c, s, b->n_slots);
-	return left > 0 && limit > left ? left : limit;
-}
-
-static void job_env(const struct campaign *c, struct strv *env)
-{
-	for (size_t i = 0; i < c->env.n; i++)
-		if (c->env.v[i].value)
-			strv_addf(env, "%s=%s", c->env.v[i].key, c->env.v[i].value);
-	for (size_t i = 0; i < c->recipe->workload.secrets.n; i++) {
-		const char *name = c->recipe->workload.secrets.v[i], *value = getenv(name);
-
-		if (value)
-			strv_addf(env, "%s=%s", name, value);
-	}
-}
-
-/* -ERR_TEMP: in doubt, or not now. The next collect looks for the token before it tries again. */
-/* Names of a list as Slurm writes it go in as they are: brackets stay together. */
-static void add_list(struct strv *v, const char *list)
-{
-	if (list && *list)
-		strv_add(v, list);
-}
-
-/* The nodes to leave out (the recipe's, those that the stage avoids, faulty ones, and what the
- * placement says) and those to use; heap, NULL: none. */
-static int choose_nodes(struct campaign *c, const struct stage_row *s, char **exclude,
-			char **nodelist, struct err *e)
-{
-	const struct resources *r = &c->recipe->resources;
-	struct strv out = {0};
-	int rc = ends_faulty_nodes(c, &out, e);
-
-	if (rc == 0)
-		rc = place_block(c, &out, nodelist, e);
-	add_list(&out, r->exclude);
-	if (r->placement != PLACEMENT_SAME)
-		add_list(&out, s->avoid_nodes);
-	*exclude = place_join(&out);
-	if (!*nodelist && r->nodelist)
-		*nodelist = xstrdup(r->nodelist);
-	strv_free(&out);
-	return rc;
-}
-
-/* A job that cannot end within the window is taken out of the queue, though nobody is there. */
-static char *deadline_text(const struct campaign *c, char out[32])
-{
-	int64_t s = (limits_close_us(c) - clock_utc_us(c->ws->clock)) / 1000000;
-
-	snprintf(out, 32, "now+%lld", (long long)s);
-	return out;
-}
-
-static int submit(struct campaign *c, const struct stage_row *s, const struct block_row *b,
-		  struct err *e)
-{
-	const struct resources *r = &c->recipe->resources;
-	_cleanup_free_ char *dir = attempt_dir(c, b), *output = fs_join(dir, "agent.out");
-	_cleanup_free_ char *exclude = NULL, *nodelist = NULL;
-	_cleanup_(strv_free) struct strv env = {0};
-	const char *dirs[1] = {dir};
-	char id[64];
-	struct job_options options = r->options;
-	char deadline[32];
-	struct sched_job job = {
-		.token = b->token,
-		.block_dirs = dirs,
-		.n_block_dirs = 1,
-		.workdir = c->recipe->workload.workdir,
-		.output = output,
-		.nodes = r->nodes > 0 ? r->nodes : 1,
-		.tasks_per_node = r->tasks_per_node,
-		.cpus_per_task = r->cpus_per_task,
-		.gpus_per_node = r->gpus_per_node,
-		.mem_mib_per_node = r->mem_mib_per_node,
-		.time_limit_s = allocation_limit_s(c, s, b),
-		.exclusive = true,
-		.partition = r->partition,
-		.account = r->account,
-		.qos = r->qos,
-		.reservation = r->reservation,
-		.constraint = r->constraint,
-		.options = &options,
-	};
-	int rc;
-
-	if ((rc = campaign_owned(c, e)) < 0 ||
-	    (rc = choose_nodes(c, s, &exclude, &nodelist, e)) < 0)
-		return rc;
-	job.exclude = exclude;
-	job.nodelist = nodelist;
-	if (limits_close_us(c) && !options.deadline)
-		options.deadline = deadline_text(c, deadline);
-	job_env(c, &env);
-	job.env = strv_end(&env);
-	rc = c->sched->submit(c->run, &job, id, e);
-	if (rc == -ERR_TEMP)
-		return rc;
-	if (rc < 0) {
-		(void)query_attempt_fail(c->ws->db, b->attempt_id, ATTEMPT_VOID,
-					 e ? e->text : "submit failed", clock_utc_us(c->ws->clock),
-					 NULL);
-		return rc;
-	}
-	return query_allocation_submitted(c->ws->db, b->allocation, id, clock_utc_us(c->ws->clock),
-					  e);
-}
-
-static struct block_row *void_block(struct facts *f)
-{
-	for (size_t i = 0; i < f->n_blocks; i++) {
-		struct block_row *b = &f->blocks[i];
-
-		if (!facts_block_dropped(b) &&
-		    (b->attempt_id == 0 || b->state == ATTEMPT_VOID || b->state == ATTEMPT_LOST))
-			return b;
-	}
-	return NULL;
-}
-
-/* Warm-up runs of the baseline first, then the timed slots in balanced random order. */
-static struct slot *plan_slots(const struct campaign *c, const struct stage_row *s, size_t index,
-			       const size_t *arms, size_t n_arms, size_t *n)
-{
-	const struct recipe *r = c->recipe;
-	size_t warm = s->kind == STAGE_CONVERGE ? 0 : (size_t)r->warmup_trials;
-	size_t repeats = s->kind == STAGE_SOAK       ? (size_t)r->soak_trials
-			 : s->kind == STAGE_CONVERGE ? 1
-						     : (size_t)r->repeats;
-	struct slot *v = xcalloc(warm + n_arms * repeats, sizeof *v);
-	_cleanup_free_ size_t *order = xcalloc(n_arms * repeats, sizeof *order);
-	_cleanup_free_ int *seen = xcalloc(s->n_arms, sizeof *seen);
-
-	design_order(c->row.seed, (uint64_t)s->seq, index, n_arms, repeats, order);
-	for (size_t i = 0; i < warm; i++)
-		v[i] = (struct slot){.arm = s->arms[0].id, .repeat = (int)i, .kind = SLOT_WARMUP};
-	for (size_t i = 0; i < n_arms * repeats; i++) {
-		size_t a = arms[order[i]];
-
-		v[warm + i] = (struct slot){
-			.arm = s->arms[a].id, .repeat = seen[a]++, .kind = SLOT_TIMED};
-	}
-	*n = warm + n_arms * repeats;
-	return v;
-}
-
-int64_t block_length_s(const struct campaign *c, const struct stage_row *s)
-{
-	_cleanup_free_ size_t *arms = xcalloc(s->n_arms + 1, sizeof *arms);
-	_cleanup_free_ struct slot *slots = NULL;
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->n_arms; i++)
-		arms[i] = i;
-	slots = plan_slots(c, s, 0, arms, s->n_arms, &n);
-	return slots_limit_s(c, s, n);
-}
-
-static int add_block(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
-		     int64_t *id, struct err *e)
-{
-	_cleanup_free_ size_t *arms = xcalloc(s->n_arms, sizeof *arms);
-	_cleanup_free_ struct slot *slots = NULL;
-	size_t n_arms = 0, n = 0;
-	int rc = ops->block_arms(c, s, c->facts.valid + c->facts.in_flight, arms, &n_arms, e);
-
-	if (rc < 0)
-		return rc;
-	slots = plan_slots(c, s, c->facts.total, arms, n_arms, &n);
-	return query_block_add(c->ws->db, s->id, (int)c->facts.total, slots, n, id, e);
-}
-
-static struct block_row *block_by_id(struct facts *f, int64_t id)
-{
-	for (size_t i = 0; i < f->n_blocks; i++)
-		if (f->blocks[i].id == id)
-			return &f->blocks[i];
-	return NULL;
-}
-
-/* Said once: the tries that follow are silent. */
-static int put_off(struct campaign *c, const struct block_row *b, struct err *e)
-{
-	_cleanup_free_ char *why = xstrdup(e && e->text[0] ? e->text : "no answer");
-
-	campaign_tell(c, PROGRESS_NOTE, 0, "block %d is not submitted yet: %s", b->index + 1, why);
-	return campaign_event(c, e, "submit", "%s: %s", b->token, why);
-}
-
-int block_start(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
-		struct err *e)
-{
-	struct block_row *b = void_block(&c->facts);
-	int64_t id = b ? b->id : 0, attempt_id, allocation, stage = s->id;
-	char token[64];
-	int attempt, rc;
-
-	if (!b && (rc = add_block(c, s, ops, &id, e)) < 0)
-		return rc;
-	rc = query_attempt_plan(c->ws->db, c->row.id, id, c->sched->name,
-				clock_utc_us(c->ws->clock), &attempt_id, &attempt, &allocation,
-				token, e);
-	if (rc < 0 || (rc = facts_load_blocks(c, e)) < 0)
-		return rc;
-	s = &c->facts.stages[c->facts.n_stages - 1];
-	b = block_by_id(&c->facts, id);
-	if (!b || s->id != stage)
-		return err_set(e, ERR_STATE, "block %lld is gone", (long long)id);
-	if ((rc = block_write(c, s, b, e)) < 0)
-		return rc;
-	campaign_tell(c, PROGRESS_BLOCK, 0, "block %d (attempt %d) started", b->index + 1, attempt);
-	rc = submit(c, s, b, e);
-	if (rc == -ERR_TEMP)
-		rc = put_off(c, b, e);
-	return rc < 0 ? rc : facts_load_blocks(c, e);
 }
 
 /* -- collecting -------------------------------------------------------------------------------- */
@@ -543,24 +320,37 @@ static int refuse_attempt(struct campaign *c, const struct block_row *b,
 	return rc < 0 ? rc : fail_attempt(c, b, ATTEMPT_VOID, a->reason, e);
 }
 
+static bool is_claimed(const struct campaign *c, const struct block_row *b)
+{
+	_cleanup_free_ char *dir = block_dir(c, b);
+	_cleanup_free_ char *claim = fs_join(dir, "claim.json");
+
+	return fs_exists(claim);
+}
+
+/* Did an agent work on the allocation? b: the first of its blocks that is in flight; those before
+ * it are over. */
+static bool was_begun(const struct campaign *c, const struct block_row *b)
+{
+	return b->position > 0 || is_claimed(c, b);
+}
+
 /* A job cancelled while it ran can look like one whose prolog failed (Slurm keeps exit 0 when the
  * node's last word overtakes the script's). The agent's claim says that it was launched. */
 static enum job_end told_end(const struct campaign *c, const struct block_row *b,
 			     const struct sched_status *st)
 {
-	_cleanup_free_ char *dir = attempt_dir(c, b);
-	_cleanup_free_ char *claim = fs_join(dir, "claim.json");
-
 	if (st->state == JOB_GONE)
 		return END_VANISHED;
-	return st->end == END_LAUNCH_FAILED && fs_exists(claim) ? END_CANCELLED : st->end;
+	return st->end == END_LAUNCH_FAILED && was_begun(c, b) ? END_CANCELLED : st->end;
 }
 
 /* `partial`: what the agent left, NULL: no manifest. */
 static char *end_text(const struct block_row *b, const struct sched_status *st, enum job_end end,
 		      const struct attempt_files *partial)
 {
-	_cleanup_free_ char *job = xasprintf("job %s is %s (%s%s%s)", b->job_id,
+	_cleanup_free_ char *job = xasprintf("job %s is %s (%s%s%s)",
+					     b->job_id ? b->job_id : b->token,
 					     job_state_name(st->state), job_end_name(end),
 					     *st->reason ? ", " : "", st->reason);
 
@@ -575,7 +365,7 @@ static int store_end(struct campaign *c, const struct stage_row *s, const struct
 {
 	enum job_end end = told_end(c, b, st);
 	const struct end_rule *rule = end_rule_of(end);
-	_cleanup_free_ char *dir = attempt_dir(c, b), *text = end_text(b, st, end, partial);
+	_cleanup_free_ char *dir = block_dir(c, b), *text = end_text(b, st, end, partial);
 	size_t passes = 0;
 	int rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(end), st->reason,
 				      st->nodes, partial ? partial->start_us : st->start_us,
@@ -622,7 +412,7 @@ static int give_up(struct campaign *c, const struct stage_row *s, const struct b
 static int take_results(struct campaign *c, const struct stage_row *s, const struct block_row *b,
 			const struct sched_status *st, bool *changed, struct err *e)
 {
-	_cleanup_free_ char *dir = attempt_dir(c, b);
+	_cleanup_free_ char *dir = block_dir(c, b);
 	struct attempt_files a = {0};
 	int rc = c->sched->results ? c->sched->results(c->run, dir, &a, NULL) : 0;
 
@@ -648,33 +438,6 @@ static int take_results(struct campaign *c, const struct stage_row *s, const str
 	return rc;
 }
 
-/* A planned attempt without a job id: the submit was lost, or we were killed in it. */
-static int adopt(struct campaign *c, const struct stage_row *s, const struct block_row *b,
-		 bool *changed, struct err *e)
-{
-	struct sched_status st;
-	int rc = c->sched->find(c->run, b->token, &st, e);
-
-	if (rc < 0)
-		return rc == -ERR_TEMP ? 0 : rc; /* could not be asked: later */
-	*changed = true;
-	if (rc == 1) {
-		campaign_tell(c, PROGRESS_NOTE, 0, "adopted job %s of block %d", st.id,
-			      b->index + 1);
-		return query_allocation_submitted(c->ws->db, b->allocation, st.id,
-						  clock_utc_us(c->ws->clock), e);
-	}
-	if (limits_left_s(c) < slots_limit_s(c, s, b->n_slots)) {
-		*changed = false; /* the next window's first block */
-		return 0;
-	}
-	if ((rc = block_write(c, s, b, e)) < 0)
-		return rc;
-	rc = submit(c, s, b, e);
-	*changed = rc != -ERR_TEMP; /* else: wait before the next try */
-	return rc == -ERR_TEMP ? 0 : rc;
-}
-
 static bool files_may_be_late(const struct campaign *c, const struct sched_status *st)
 {
 	int64_t now = clock_utc_us(c->ws->clock);
@@ -691,22 +454,118 @@ static bool find_twin(struct campaign *c, const struct block_row *b, struct sche
 	       (twin->state == JOB_PENDING || twin->state == JOB_RUNNING);
 }
 
-/* The job ended and left no manifest, or a partial one. */
+/* Those that no agent has claimed were not begun: nothing is held against them. */
+static int fail_unbegun(struct campaign *c, const struct block_row *const *crew, size_t n,
+			const char *reason, struct err *e)
+{
+	_cleanup_free_ char *why = xasprintf(QUERY_NOT_BEGUN ": %s", reason);
+	struct buf b = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		buf_printf(&b, "%s%d", i ? ", " : "", crew[i]->index + 1);
+		rc = query_attempt_fail(c->ws->db, crew[i]->attempt_id, ATTEMPT_VOID, why,
+					clock_utc_us(c->ws->clock), e);
+	}
+	if (n > 0)
+		campaign_tell(c, PROGRESS_NOTE, 0,
+			      "its job also held block%s %s, not begun: %s come%s into another",
+			      n > 1 ? "s" : "", b.data, n > 1 ? "they" : "it", n > 1 ? "" : "s");
+	buf_free(&b);
+	return rc;
+}
+
+/* The job is over and these blocks have no manifest. `died`: which of them it died with is not
+ * known yet: the first. */
+static int end_crew(struct campaign *c, const struct stage_row *s, const struct block_row **crew,
+		    size_t n, bool died, const struct sched_status *st, struct err *e)
+{
+	_cleanup_free_ char *reason = end_text(crew[0], st, told_end(c, crew[0], st), NULL);
+	size_t unbegun = 0;
+	int rc = recost(c, crew[0]->allocation, -1, e);
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		if ((died && i == 0) || is_claimed(c, crew[i]))
+			rc = give_up(c, s, crew[i], st, NULL, e);
+		else
+			crew[unbegun++] = crew[i];
+	}
+	if (rc == 0)
+		rc = recost(c, crew[0]->allocation, 1, e);
+	return rc < 0 ? rc : fail_unbegun(c, crew, unbegun, reason, e);
+}
+
+/* What blocks of an allocation left; those that left nothing stay in crew[0..*n). */
+static int take_crew(struct campaign *c, const struct stage_row *s, const struct block_row **crew,
+		     size_t *n, const struct sched_status *st, bool *changed, struct err *e)
+{
+	size_t left = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < *n && rc == 0; i++) {
+		bool one = false;
+
+		rc = take_results(c, s, crew[i], st, &one, e);
+		if (!one)
+			crew[left++] = crew[i];
+		*changed = *changed || one;
+	}
+	*n = left;
+	return rc;
+}
+
+/* The job ended, and not every block of it has a manifest, or one has a partial one. */
 static int judge_ended(struct campaign *c, const struct stage_row *s, const struct block_row *b,
 		       const struct sched_status *st, bool *changed, struct err *e)
 {
+	_cleanup_free_ const struct block_row **crew = xcalloc(c->facts.n_blocks + 1, sizeof *crew);
+	size_t n = allocation_crew(&c->facts, b->allocation, crew);
+	bool whole = false, partial = false;
 	struct sched_status twin;
 	int rc = st->suspended ? waits_suspended(c, b, e) : 0;
 
 	if (rc == 0) /* written between the first look and the poll */
-		rc = take_results(c, s, b, st, changed, e);
-	if (rc < 0 || *changed || files_may_be_late(c, st) || find_twin(c, b, &twin))
+		rc = take_crew(c, s, crew, &n, NULL, &whole, e);
+	if (rc == 0) /* the last word about the allocation is how it ended */
+		rc = take_crew(c, s, crew, &n, st, &partial, e);
+	*changed = whole || partial;
+	if (rc < 0 || n == 0 || files_may_be_late(c, st) || find_twin(c, b, &twin))
 		return rc;
 	*changed = true;
-	if ((rc = recost(c, b->allocation, -1, e)) < 0 ||
-	    (rc = give_up(c, s, b, st, NULL, e)) < 0 || (rc = recost(c, b->allocation, 1, e)) < 0)
-		return rc;
-	return 0;
+	return end_crew(c, s, crew, n, !partial, st, e);
+}
+
+/* A planned allocation without a job id: the submit was lost, or we were killed in it. */
+static int adopt(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		 bool *changed, struct err *e)
+{
+	struct sched_status st;
+	int rc = c->sched->find(c->run, b->token, &st, e);
+
+	if (rc < 0)
+		return rc == -ERR_TEMP ? 0 : rc; /* could not be asked: later */
+	*changed = true;
+	if (rc == 1) {
+		campaign_tell(c, PROGRESS_NOTE, 0, "adopted job %s of block %d", st.id,
+			      b->index + 1);
+		return query_allocation_submitted(c->ws->db, b->allocation, st.id,
+						  clock_utc_us(c->ws->clock), e);
+	}
+	if (was_begun(c, b)) { /* the agent would leave alone what is claimed */
+		_cleanup_free_ const struct block_row **crew = xcalloc(c->facts.n_blocks + 1,
+								       sizeof *crew);
+		size_t n = allocation_crew(&c->facts, b->allocation, crew);
+
+		st = (struct sched_status){.state = JOB_GONE};
+		return end_crew(c, s, crew, n, true, &st, e);
+	}
+	if (limits_left_s(c) < allocation_length_s(c, s)) {
+		*changed = false; /* the next window's first block */
+		return 0;
+	}
+	rc = allocation_submit(c, s, b->allocation, e);
+	*changed = rc != -ERR_TEMP; /* else: wait before the next try */
+	return rc == -ERR_TEMP ? 0 : rc;
 }
 
 /* A job that waits for what does not come is withdrawn. One that cannot be withdrawn now is at the
@@ -714,6 +573,7 @@ static int judge_ended(struct campaign *c, const struct stage_row *s, const stru
 static int judge_pending(struct campaign *c, const struct stage_row *s, const struct block_row *b,
 			 const struct sched_status *st, bool *changed, struct err *e)
 {
+	_cleanup_free_ const struct block_row **crew = xcalloc(c->facts.n_blocks + 1, sizeof *crew);
 	struct sched_status end = *st;
 	bool hopeless = false;
 	int rc = waits_pending(c, b, st, &hopeless, e);
@@ -723,7 +583,7 @@ static int judge_pending(struct campaign *c, const struct stage_row *s, const st
 	*changed = true;
 	end.state = JOB_ENDED;
 	end.end = END_NEVER_STARTED;
-	return give_up(c, s, b, &end, NULL, e);
+	return end_crew(c, s, crew, allocation_crew(&c->facts, b->allocation, crew), true, &end, e);
 }
 
 static int judge_job(struct campaign *c, const struct stage_row *s, const struct block_row *b,
@@ -753,7 +613,8 @@ static int poll_jobs(struct campaign *c, const struct stage_row *s, bool *change
 	int rc;
 
 	for (size_t i = 0; i < f->n_blocks; i++)
-		if (f->blocks[i].state == ATTEMPT_SUBMITTED && f->blocks[i].job_id) {
+		if (f->blocks[i].state == ATTEMPT_SUBMITTED && f->blocks[i].job_id &&
+		    allocation_leads(f, &f->blocks[i])) {
 			blocks[n] = &f->blocks[i];
 			ids[n++] = f->blocks[i].job_id;
 		}
@@ -782,7 +643,7 @@ int block_collect(struct campaign *c, const struct stage_row *s, bool *changed, 
 		    (b->state != ATTEMPT_PLANNED && b->state != ATTEMPT_SUBMITTED))
 			continue;
 		rc = take_results(c, s, b, NULL, &one, e);
-		if (rc == 0 && !one && !b->job_id)
+		if (rc == 0 && !one && !b->job_id && allocation_leads(f, b))
 			rc = adopt(c, s, b, &one, e);
 		*changed = *changed || one;
 	}
@@ -804,18 +665,23 @@ static int cancel_jobs(struct campaign *c, const struct block_row *b, struct err
 }
 
 /* What is done already counts. A job of which nothing could be learnt stays in flight: to call its
- * attempt void would leave it running without an owner. */
+ * attempts void would leave it running without an owner. */
 static int cancel_one(struct campaign *c, const struct stage_row *s, const struct block_row *b,
 		      struct err *e)
 {
-	bool done = false;
+	_cleanup_free_ const struct block_row **crew = xcalloc(c->facts.n_blocks + 1, sizeof *crew);
+	size_t n = allocation_crew(&c->facts, b->allocation, crew);
 	struct err why = {0};
-	int rc = take_results(c, s, b, NULL, &done, e);
+	bool done = false;
+	int rc = take_crew(c, s, crew, &n, NULL, &done, e);
 
-	if (rc < 0 || done)
+	if (rc < 0 || n == 0)
 		return rc;
-	if (cancel_jobs(c, b, &why) == 0)
-		return fail_attempt(c, b, ATTEMPT_VOID, "cancelled", e);
+	if (cancel_jobs(c, b, &why) == 0) {
+		for (size_t i = 0; i < n && rc == 0; i++)
+			rc = fail_attempt(c, crew[i], ATTEMPT_VOID, "cancelled", e);
+		return rc;
+	}
 	campaign_tell(c, PROGRESS_NOTE, 0,
 		      "block %d: its job could not be cancelled and stays in flight: %s",
 		      b->index + 1, why.text);
@@ -827,11 +693,8 @@ int block_cancel_all(struct campaign *c, struct err *e)
 	struct facts *f = &c->facts;
 	int rc = 0;
 
-	for (size_t i = 0; i < f->n_blocks && rc == 0; i++) {
-		const struct block_row *b = &f->blocks[i];
-
-		if (b->attempt_id && (b->state == ATTEMPT_PLANNED || b->state == ATTEMPT_SUBMITTED))
-			rc = cancel_one(c, &f->stages[f->n_stages - 1], b, e);
-	}
+	for (size_t i = 0; i < f->n_blocks && rc == 0; i++)
+		if (allocation_leads(f, &f->blocks[i]))
+			rc = cancel_one(c, &f->stages[f->n_stages - 1], &f->blocks[i], e);
 	return rc;
 }

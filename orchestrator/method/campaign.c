@@ -500,7 +500,7 @@ static int no_reason(struct campaign *c, struct err *e)
 static int start_or_wait(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
 			 enum campaign_step *out, struct err *e)
 {
-	_cleanup_free_ char *why = limits_window_text(c, block_length_s(c, s));
+	_cleanup_free_ char *why = limits_window_text(c, allocation_length_s(c, s));
 	bool draining = false;
 	int rc = query_draining(c->ws->db, c->row.id, &draining, e);
 
@@ -521,7 +521,7 @@ static int start_or_wait(struct campaign *c, const struct stage_row *s, const st
 		return put_off(c, "waits for idle nodes, as budget.idle_nodes wants", e);
 	}
 	rc = no_reason(c, e);
-	return rc < 0 ? rc : block_start(c, s, ops, e);
+	return rc < 0 ? rc : allocation_start(c, s, ops, e);
 }
 
 /* Nothing is in flight: look at what there is, then run more blocks or conclude. */
@@ -550,7 +550,7 @@ static int busy_stage(struct campaign *c, const struct stage_ops *ops, enum camp
 
 	if (rc < 0 || changed)
 		return rc < 0 ? rc : facts_load_blocks(c, e);
-	if (!c->facts.over_budget && c->facts.in_flight < limits_at_once(c) &&
+	if (!c->facts.over_budget && c->facts.allocations < limits_at_once(c) &&
 	    c->facts.valid + c->facts.in_flight < c->wanted)
 		return start_or_wait(c, s, ops, out, e);
 	*out = CAMPAIGN_WAIT;

@@ -96,7 +96,8 @@ static int valid_pairs(struct campaign *c, const struct stage_row *s, struct pai
 	return rc;
 }
 
-/* Halving needs the results of the blocks before; flat screens run all at once. */
+/* Halving needs the results of the blocks before; flat screens run all at once, and so do the
+ * blocks of a halved one that nothing can change any more. */
 static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e)
 {
 	size_t live = 0;
@@ -104,7 +105,7 @@ static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, st
 	(void)e;
 	for (size_t a = 1; a < s->n_arms; a++)
 		live += !is_invalid(c, &s->arms[a]);
-	*out = c->row.mode == MODE_QUICK ? (size_t)s->planned_blocks : c->facts.valid + 1;
+	*out = c->facts.valid + design_screen_known(c->row.mode, s->n_arms - 1, c->facts.valid);
 	if (*out > (size_t)s->planned_blocks)
 		*out = (size_t)s->planned_blocks;
 	if (live == 0)

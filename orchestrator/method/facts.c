@@ -29,6 +29,7 @@ static void count_blocks(struct facts *f)
 		f->in_flight += b->attempt_id &&
 				(b->state == ATTEMPT_PLANNED || b->state == ATTEMPT_SUBMITTED);
 		f->dropped += facts_block_dropped(b);
+		f->allocations += allocation_leads(f, b);
 	}
 	f->valid = f->total - f->n_blocks;
 }
@@ -72,7 +73,7 @@ int facts_load_blocks(struct campaign *c, struct err *e)
 
 	block_rows_free(f->blocks, f->n_blocks);
 	f->blocks = NULL;
-	f->n_blocks = f->total = f->valid = f->in_flight = f->dropped = 0;
+	f->n_blocks = f->total = f->valid = f->in_flight = f->dropped = f->allocations = 0;
 	if (last && last->open &&
 	    (rc = query_open_blocks(c->ws->db, last->id, &f->blocks, &f->n_blocks, &f->total, e)) <
 		    0)

@@ -84,10 +84,12 @@ static int place(struct campaign *c, char **avoid, struct err *e)
 int fix_plan_final(struct campaign *c, struct err *e)
 {
 	struct arm_plan arms[2] = {{.label = xstrdup("default")}, {.hypothesis = 0}};
-	struct stage_row s = {.kind = STAGE_FINAL,
-			      .planned_blocks = c->recipe->final_blocks > 0
-							? c->recipe->final_blocks
-							: (int)design_final_blocks(c->row.mode)};
+	struct stage_row s = {
+		.kind = STAGE_FINAL,
+		.planned_blocks = c->recipe->final_blocks > 0
+					  ? c->recipe->final_blocks
+					  : allocation_unit(c) *
+						    (int)design_final_blocks(c->row.mode)};
 	int rc = campaign_default(c, &arms[0].config, e);
 
 	if (rc == 0)

@@ -638,16 +638,17 @@ static void check_plan(const struct reader *r)
 
 	for (size_t i = 0; i < b->n_slots && a->complete; i++) {
 		const struct slot *want = &b->slots[i];
-		const struct trial_result *t = trial_of_slot(a, (int)i);
+		const struct trial_result *t = trial_of_slot(a, want->index);
 
 		if (!t)
-			incomplete(a, "done.json: slot %zu was planned and is missing", i);
+			incomplete(a, "done.json: slot %d was planned and is missing", want->index);
 		else if (t->arm != want->arm || t->repeat != want->repeat || t->kind != want->kind)
 			incomplete(a,
-				   "t%02zu.json: arm %lld, repeat %d, %s; planned were arm %lld, "
+				   "t%02d.json: arm %lld, repeat %d, %s; planned were arm %lld, "
 				   "repeat %d, %s",
-				   i, (long long)t->arm, t->repeat, slot_kind_name(t->kind),
-				   (long long)want->arm, want->repeat, slot_kind_name(want->kind));
+				   want->index, (long long)t->arm, t->repeat,
+				   slot_kind_name(t->kind), (long long)want->arm, want->repeat,
+				   slot_kind_name(want->kind));
 	}
 }
 
@@ -831,7 +832,7 @@ void ingest_prefix(const struct recipe *r, const struct stage_row *s,
 	out->trials = xcalloc(plan->n_slots + 1, sizeof *out->trials);
 	out->quality = xcalloc(plan->n_slots + 1, sizeof *out->quality);
 	for (size_t i = 0; i < plan->n_slots && out->complete; i++)
-		read_prefix_slot(&reader, (int)i, &hashes);
+		read_prefix_slot(&reader, plan->slots[i].index, &hashes);
 	check_plan(&reader);
 	fs_hash(hashes.data ? hashes.data : "", hashes.len, out->hash);
 	buf_free(&hashes);

@@ -43,7 +43,7 @@ static size_t records_present(const struct block_row *b, const char *dir)
 		char name[32];
 		_cleanup_free_ char *path = NULL;
 
-		snprintf(name, sizeof name, "t%02zu.json", n);
+		snprintf(name, sizeof name, "t%02d.json", b->slots[n].index);
 		path = fs_join(dir, name);
 		if (!fs_exists(path))
 			break;
@@ -90,14 +90,49 @@ static void name_logs(struct attempt_files *a, int64_t block)
 	}
 }
 
-static int store(struct campaign *c, const struct block_row *b, size_t n_slots,
-		 struct attempt_files *a, int64_t *block, struct err *e)
+/* The plan of the kept block numbers its slots as the attempt's did: warm-up first, also where
+ * another block of the allocation ran it; heap. */
+static struct slot *kept_plan(const struct stage_row *s, const struct block_row *b, size_t n_slots,
+			      size_t *n)
+{
+	size_t before = (size_t)b->slots[0].index;
+	struct slot *v = xcalloc(before + n_slots, sizeof *v);
+
+	for (size_t i = 0; i < before; i++)
+		v[i] = (struct slot){.arm = s->arms[0].id, .repeat = (int)i, .kind = SLOT_WARMUP};
+	memcpy(v + before, b->slots, n_slots * sizeof *v);
+	*n = before + n_slots;
+	return v;
+}
+
+/* The warm-up is its allocation's, and stays with the attempt that ran it. */
+static void drop_warmup(struct attempt_files *a)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		if (a->trials[i].kind == SLOT_WARMUP) {
+			trial_result_done(&a->trials[i]);
+			free(a->quality[i].step_ms);
+			continue;
+		}
+		a->quality[n] = a->quality[i];
+		a->trials[n++] = a->trials[i];
+	}
+	a->n = n;
+}
+
+static int store(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		 size_t n_slots, struct attempt_files *a, int64_t *block, struct err *e)
 {
 	struct db *db = c->ws->db;
+	size_t n;
+	_cleanup_free_ struct slot *slots = kept_plan(s, b, n_slots, &n);
 	int64_t attempt;
 	bool again = false;
-	int rc = query_block_add(db, b->stage, (int)c->facts.total, b->slots, n_slots, block, e);
+	int rc = query_block_add(db, b->stage, (int)c->facts.total, slots, n, block, e);
 
+	drop_warmup(a);
 	if (rc == 0)
 		rc = query_attempt_keep(db, *block, b->allocation, &attempt, e);
 	if (rc == 0)
@@ -124,7 +159,7 @@ int keep_pairs(struct campaign *c, const struct stage_row *s, const struct block
 		return 0;
 	shape(b, &warm, &arms);
 	if ((n = read_prefix(c, s, b, dir, &a)) > 0)
-		rc = store(c, b, n, &a, &block, e);
+		rc = store(c, s, b, n, &a, &block, e);
 	if (n > 0 && rc == 0) {
 		*passes = (n - warm) / arms;
 		c->facts.total++; /* until the facts are loaded again */

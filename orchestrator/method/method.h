@@ -35,6 +35,7 @@ enum {
 	/* Jobs that failed on a node, through the node, before it is left out. Two: one may be bad
 	 * luck, and a third would cost a block its last attempt. */
 	METHOD_NODE_FAULTS = 2,
+	METHOD_GRACE_S = 5, /* between TERM and KILL of a trial */
 };
 
 /* Everything that is stored about the campaign and that the next action depends on. */
@@ -51,6 +52,7 @@ struct facts {
 	size_t n_blocks;
 	size_t total, valid;       /* blocks of that stage */
 	size_t in_flight, dropped; /* of `blocks` */
+	size_t allocations;        /* that hold those in flight */
 	int64_t trials;            /* timed and warm-up, so far */
 	double node_s;             /* spent so far */
 	bool over_budget;
@@ -182,23 +184,40 @@ int stage_all_arms(struct campaign *c, const struct stage_row *s, size_t valid, 
 		   size_t *n, struct err *e);
 int stage_fixed_blocks(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e);
 
-/* -- block.c: from a stage to files and jobs, and back ------------------------------------------
+/* -- allocation.c: from blocks to jobs -----------------------------------------------------------
  */
 
-/* Add the next block of the stage, its intent and its files, and submit it; or the next attempt of
- * a void one. */
-int block_start(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
-		struct err *e);
+/* Blocks of one unit of the stages whose units are compared: the recipe's blocks_per_allocation,
+ * unless the scheduler gives each block an allocation of its own. */
+int allocation_unit(const struct campaign *c);
+/* How long an allocation may take that holds one block of the stage with all its arms. */
+int64_t allocation_length_s(const struct campaign *c, const struct stage_row *s);
+/* Plan the next allocation of the stage, its intent, its files, and submit it: blocks whose last
+ * attempt is void or lost, then new ones. */
+int allocation_start(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
+		     struct err *e);
+/* Write the files of a planned allocation again and submit it. -ERR_TEMP: in doubt, or not now; the
+ * next collect looks for the token before it tries again. */
+int allocation_submit(struct campaign *c, const struct stage_row *s, int64_t allocation,
+		      struct err *e);
+/* Its blocks that are in flight, in the order in which the agent runs them; out has room for
+ * n_blocks. */
+size_t allocation_crew(const struct facts *f, int64_t allocation, const struct block_row **out);
+/* Is it the first of its allocation's blocks in flight? */
+bool allocation_leads(const struct facts *f, const struct block_row *b);
+
+/* -- block.c: from a stage to files, and back ---------------------------------------------------
+ */
+
+char *block_dir(const struct campaign *c, const struct block_row *b); /* of its attempt; heap */
 /* Poll what is in flight, ingest what is done, mark what is lost. *changed: facts must be loaded
  * again. */
 int block_collect(struct campaign *c, const struct stage_row *s, bool *changed, struct err *e);
-/* How long the trials of a whole block of the stage may take with all its arms, with what an
- * allocation needs beside them. */
-int64_t block_length_s(const struct campaign *c, const struct stage_row *s);
 int block_cancel_all(struct campaign *c, struct err *e);
-/* Write block.json of an attempt into its directory (made here). */
+/* Write block.json of an attempt into its directory (made here). first: directory, relative to the
+ * workspace, of the first block of its allocation, where the agent's output goes. */
 int block_write(struct campaign *c, const struct stage_row *s, const struct block_row *b,
-		struct err *e);
+		const char *first, struct err *e);
 
 /* -- ends.c: what follows from the end of a job; orchestrator/slurm/STATES.md ---------------- */
 
@@ -294,8 +313,9 @@ int quality_check(struct campaign *c, const struct stage_row *s, const struct bl
 
 /* y[block * arms + arm] = log(objective), sign so that + is better, mean over repeats; NAN when the
  * arm has no ok trial in that block. Blocks in order of their index, valid ones only. Blocks of one
- * allocation on the same nodes are repeats of one unit: pairs_load() gives one row a unit, but for
- * a screen; pairs_load_units() does so always. */
+ * allocation on the same nodes are repeats of one unit: pairs_load() gives one row a unit, the mean
+ * of its blocks, but for a screen one a block; pairs_load_units() gives the first block of each
+ * unit: blocks of different units, whose noise is that of a unit of one block. */
 struct pairs {
 	double *y;
 	size_t arms, blocks;

@@ -153,6 +153,18 @@ static void table_cluster(struct table *t, const struct value_row *v, size_t n)
 	t->blocks = n_units;
 }
 
+/* One row a unit: its first block. */
+static void table_first(struct table *t, const struct value_row *v, size_t n)
+{
+	size_t n_units, next = 0, arms = t->arms;
+	_cleanup_free_ size_t *unit = units_of(v, n, t->blocks, &n_units);
+
+	for (size_t b = 0; b < t->blocks; b++)
+		if (unit[b] == next)
+			memmove(t->y + next++ * arms, t->y + b * arms, arms * sizeof *t->y);
+	t->blocks = n_units;
+}
+
 static double log_up(double v)
 {
 	return v > 0 ? log(v) : NAN;
@@ -187,7 +199,9 @@ static void count_failures(struct pairs *p, const struct stage_row *s, const str
 	}
 }
 
-static int load(struct campaign *c, const struct stage_row *s, bool cluster, struct pairs *out,
+enum rows { ROWS_BLOCKS, ROWS_UNITS, ROWS_FIRST };
+
+static int load(struct campaign *c, const struct stage_row *s, enum rows rows, struct pairs *out,
 		struct err *e)
 {
 	const struct recipe *r = c->recipe;
@@ -200,8 +214,10 @@ static int load(struct campaign *c, const struct stage_row *s, bool cluster, str
 		return rc;
 	table_init(&t, s, v, n);
 	table_fill(&t, s, v, n, r->better == BETTER_DOWN ? log_down : log_up);
-	if (cluster)
+	if (rows == ROWS_UNITS)
 		table_cluster(&t, v, n);
+	if (rows == ROWS_FIRST)
+		table_first(&t, v, n);
 	*out = (struct pairs){.y = t.y, .arms = t.arms, .blocks = t.blocks};
 	out->failed = xcalloc(t.arms + 1, sizeof *out->failed);
 	out->trials = xcalloc(t.arms + 1, sizeof *out->trials);
@@ -215,13 +231,13 @@ static int load(struct campaign *c, const struct stage_row *s, bool cluster, str
 /* A screen halves block by block, whatever allocation they shared: it ranks and claims nothing. */
 int pairs_load(struct campaign *c, const struct stage_row *s, struct pairs *out, struct err *e)
 {
-	return load(c, s, s->kind != STAGE_SCREEN, out, e);
+	return load(c, s, s->kind == STAGE_SCREEN ? ROWS_BLOCKS : ROWS_UNITS, out, e);
 }
 
 int pairs_load_units(struct campaign *c, const struct stage_row *s, struct pairs *out,
 		     struct err *e)
 {
-	return load(c, s, true, out, e);
+	return load(c, s, ROWS_FIRST, out, e);
 }
 
 void pairs_done(struct pairs *p)
@@ -530,11 +546,22 @@ static void equal_point(const struct judge *j, const struct curve_row *v, size_t
 	}
 }
 
+static void cluster_curves(struct table *t, const struct curve_row *v, size_t n)
+{
+	_cleanup_free_ struct value_row *at = xcalloc(n + 1, sizeof *at);
+
+	for (size_t i = 0; i < n; i++)
+		at[i] = (struct value_row){.block_index = v[i].block_index,
+					   .allocation = v[i].allocation,
+					   .node = v[i].node};
+	table_cluster(t, at, n);
+}
+
 /* The table of a guard at equal samples or tokens: arms 0 and j->arm of it are filled. */
 static int equal_table(struct judge *j, const struct guard *g, const char *axis, struct table *t,
 		       struct err *e)
 {
-	_cleanup_free_ struct curve_row *v = NULL;
+	struct curve_row *v = NULL;
 	size_t n = 0, from = 0;
 	int rc = query_stage_curve(j->c->ws->db, j->stage->id, g->metric, axis, &v, &n, e);
 
@@ -553,6 +580,8 @@ static int equal_table(struct judge *j, const struct guard *g, const char *axis,
 		t->blocks++;
 		from = i;
 	}
+	cluster_curves(t, v, n);
+	curve_rows_free(v, n);
 	return 0;
 }
 

@@ -87,7 +87,7 @@ static void place_among(const struct campaign *c, const struct node_use_row *v, 
 			const struct strv *exclude, char **nodelist)
 {
 	const struct strv *among = &c->recipe->resources.among;
-	size_t need = (size_t)nodes_of_job(c), skip = c->facts.in_flight;
+	size_t need = (size_t)nodes_of_job(c), skip = c->facts.allocations;
 	struct strv order = {0}, pick = {0};
 	int most = 0;
 

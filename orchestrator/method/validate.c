@@ -15,7 +15,9 @@
 /* Valid blocks that may pass without giving a pair (a failed trial) before the stage gives up. */
 enum { BLOCKS_WITHOUT_PAIR_MAX = 4 };
 
-/* Noise that the screen measured: the residual of arm and block, handed to the sequential rule. */
+/* Noise that the screen measured: the residual of arm and block, handed to the sequential rule. Of
+ * blocks that shared an allocation one counts: so it is the noise of a unit of one block, and that
+ * of a larger unit is at most as large. */
 static int screen_noise(struct campaign *c, int round, struct stage_row *s, struct err *e)
 {
 	const struct stage_row *screen = facts_stage(&c->facts, STAGE_SCREEN, round);
@@ -40,7 +42,8 @@ int validate_plan(struct campaign *c, int64_t hypothesis, struct err *e)
 	struct alpha_ledger ledger = facts_ledger(c);
 	struct stage_row s = {.kind = STAGE_CONFIRM,
 			      .hypothesis = hypothesis,
-			      .planned_blocks = (int)decide_max_blocks(c->row.mode),
+			      .planned_blocks = allocation_unit(c) *
+						(int)decide_max_blocks(c->row.mode),
 			      .alpha_share = alpha_ledger_next(&ledger)};
 	struct arm_plan *arms;
 	int rc;
@@ -246,7 +249,7 @@ static int look(struct campaign *c, const struct stage_row *s, struct err *e)
 	return rc < 0 || !stores ? rc : facts_load(c, e);
 }
 
-/* Up to the next look; blocks without a pair are replaced. */
+/* Up to the next look, which counts units; blocks without a pair are replaced. */
 static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e)
 {
 	_cleanup_free_ double *d = NULL;
@@ -261,7 +264,7 @@ static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, st
 		return rc;
 	n = pairs_diff(&p, 1, &d);
 	next = decide_next_look(c->row.mode, n);
-	*out = c->facts.valid + (next ? next - n : 1);
+	*out = c->facts.valid + (next ? next - n : 1) * (size_t)allocation_unit(c);
 	pairs_done(&p);
 	return 0;
 }

@@ -93,7 +93,7 @@ int report_sizes_load(struct db *db, struct report *r, const struct stage_row *s
 		rc = query_stage_sizes(db, s[i].id, "coll_busbw_gb_per_s", "mean", &v, &k, e);
 		for (size_t a = 1; rc == 0 && k && a < s[i].n_arms; a++)
 			add_arm(r, &s[i], a, v, k, &cap);
-		free(v);
+		curve_rows_free(v, k);
 	}
 	return rc;
 }

@@ -131,7 +131,9 @@ static void draw_of(const struct fake_run *r, const struct json *block, size_t i
 				     .block = json_i64(json_get(block, "block"), 0),
 				     .arm = json_i64(json_get(t->slot, "arm"), -1),
 				     .slot = (int)json_i64(json_get(t->slot, "slot"), (int64_t)i),
-				     .later = timed_before(json_get(block, "slots"), t->slot)};
+				     .turn = r->turn,
+				     .later = r->turn > 0 ||
+					      timed_before(json_get(block, "slots"), t->slot)};
 }
 
 int fake_trial_of(const struct fake_run *r, const struct json *block, size_t i, int64_t start_us,

@@ -24,6 +24,7 @@ struct fake_run {
 	const char *dir, *job_id, *node;
 	int64_t job;         /* number of its submit, from 1 */
 	int node_index;      /* of the node, from 0 */
+	int turn;            /* trials of the job before this block */
 	int64_t start_us;    /* of the first trial */
 	enum fake_fate fate; /* FATE_OK: complete; FATE_VOID: partial, the last trial void; else no
 				done.json */

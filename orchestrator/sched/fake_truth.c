@@ -27,18 +27,21 @@ enum purpose {
 	DRAW_OUTLIER,
 	DRAW_NEIGHBOUR,
 	DRAW_THROTTLE,
+	DRAW_HIT,
 };
 
 static const char *const members[] = {
-	"base",       "sd_run",         "tails",   "noisier",      "straggler_p", "straggler",
-	"ar1",        "sd_alloc",       "sd_node", "sd_arm_alloc", "drift",       "order",
-	"trend",      "effects",        "loss",    "loss_effects", "loss_sd",     "metrics",
-	"fixed",      "metric_effects", "trial_s", "queue_s",      "spread_s",    "nodes",
-	"at_once",    "sticky",         "by_job",  "persist",      "in_memory",   "undelivered",
-	"out_lines",  "maps",           "fails",   "nan",          "faults",      "hand_over",
-	"slow_node",  "slow_node_by",   "acks",    "sd_step",      "slow_p",      "slow",
-	"step_drift", "outlier_p",      "outlier", "neighbour_p",  "neighbour",   "throttle_p",
-	"throttle",   "steps",          NULL,
+	"base",           "sd_run",       "tails",        "noisier",   "straggler_p",
+	"straggler",      "ar1",          "sd_alloc",     "sd_node",   "sd_arm_alloc",
+	"drift",          "order",        "trend",        "effects",   "loss",
+	"loss_effects",   "loss_sd",      "metrics",      "fixed",     "metric_effects",
+	"trial_s",        "queue_s",      "spread_s",     "nodes",     "at_once",
+	"sticky",         "by_job",       "persist",      "in_memory", "undelivered",
+	"out_lines",      "maps",         "fails",        "nan",       "faults",
+	"hand_over",      "slow_node",    "slow_node_by", "acks",      "sd_step",
+	"slow_p",         "slow",         "step_drift",   "outlier_p", "outlier",
+	"neighbour_p",    "neighbour",    "throttle_p",   "throttle",  "steps",
+	"blocks_at_most", "time_limit_s", NULL,
 };
 static const char *const fault_members[] = {
 	"lost",         "void",        "node_fail",
@@ -103,7 +106,7 @@ static int read_faults(const struct json *o, struct fake_faults *f, struct err *
 
 static int read_numbers(const struct json *o, struct fake_truth *t, struct err *e)
 {
-	double nodes = 1, at_once = 1, tails = 0;
+	double nodes = 1, at_once = 1, tails = 0, blocks = 1, limit = 0;
 	const struct {
 		const char *key;
 		double dflt, min, max, *to;
@@ -139,6 +142,8 @@ static int read_numbers(const struct json *o, struct fake_truth *t, struct err *
 		{"spread_s", 0, 0, 1e7, &t->spread_s},
 		{"nodes", 1, 1, 10000, &nodes},
 		{"at_once", 1, 1, 10000, &at_once},
+		{"blocks_at_most", 1, 0, 10000, &blocks},
+		{"time_limit_s", 0, 0, 1e9, &limit},
 	};
 	int rc = 0;
 
@@ -149,6 +154,8 @@ static int read_numbers(const struct json *o, struct fake_truth *t, struct err *
 	t->t3 = tails == 3;
 	t->nodes = (int)nodes;
 	t->at_once = (int)at_once;
+	t->blocks_at_most = (int)blocks;
+	t->time_limit_s = (int64_t)limit;
 	return rc;
 }
 
@@ -263,7 +270,8 @@ static uint64_t unit_of(const struct fake_truth *t, const struct fake_draw *d)
 
 static struct rng trial_rng(const struct fake_truth *t, const struct fake_draw *d, enum purpose p)
 {
-	uint64_t within = (uint64_t)d->slot * 1000003U + (t->fixed ? (uint64_t)d->arm : 0);
+	uint64_t slot = (uint64_t)d->slot + (t->fixed ? 0 : (uint64_t)d->turn);
+	uint64_t within = slot * 1000003U + (t->fixed ? (uint64_t)d->arm : 0);
 
 	return rng_at(d->seed, (uint64_t)p, unit_of(t, d), p == DRAW_ALLOC ? 0 : within);
 }
@@ -391,7 +399,7 @@ double fake_throughput(const struct fake_truth *t, const struct json *arm,
 	double y = alloc_noise(t, d) + t->sd_run * noise_factor(t, arm) * standard(t, &run);
 
 	y += node_noise(t, d) + arm_noise(t, arm, d) + straggling(t, d);
-	y += log1p(t->drift) * d->slot + log1p(t->trend) * (double)d->job;
+	y += log1p(t->drift) * (d->slot + d->turn) + log1p(t->trend) * (double)d->job;
 	if (d->later)
 		y += log1p(t->order);
 	if (fake_has_neighbour(t, d))
@@ -471,6 +479,13 @@ enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const cha
 	if (u < f->timeout)
 		return FATE_TIMEOUT;
 	return u < f->timeout + f->preempted ? FATE_PREEMPTED : FATE_OK;
+}
+
+size_t fake_hit(const struct fake_truth *t, uint64_t seed, const char *token, int64_t job, size_t n)
+{
+	struct rng r = rng_at(seed, DRAW_HIT, submit_of(t, token, job), 0);
+
+	return n > 1 ? (size_t)(rng_uniform(&r) * (double)n) : 0;
 }
 
 double fake_extra_s(const struct fake_truth *t, uint64_t seed, const char *token, int64_t job)

@@ -42,6 +42,8 @@
  *   spread_s [0]                 a job takes up to so many seconds longer, by chance
  *   nodes [1], at_once [1]       its size; allocations take the nodes in turn
  *   sticky [false]               they take the first node that they may, all of them
+ *   blocks_at_most [1]           blocks that an allocation may hold; 0: no bound; 1: as local
+ *   time_limit_s [0]             longest allocation; 0: no bound
  * Faults:
  *   undelivered []         names that the ranks' evidence lacks: variables, or arguments with their
  *                          value
@@ -68,6 +70,7 @@
 #define FETTLE_SCHED_FAKE_TRUTH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "orchestrator/base/err.h"
@@ -88,7 +91,8 @@ struct fake_truth {
 	double straggler_p, straggler, sd_step, slow_p, slow, step_drift, outlier_p, outlier;
 	double neighbour_p, neighbour, throttle_p, throttle;
 	double trial_s, queue_s, spread_s;
-	int nodes, at_once;
+	int nodes, at_once, blocks_at_most;
+	int64_t time_limit_s;
 	bool t3, fixed, sticky, by_job, persist, in_memory, steps;
 	struct fake_faults faults;
 };
@@ -107,6 +111,7 @@ struct fake_draw {
 	const char *token;
 	int64_t job, block, arm;
 	int node, slot;
+	int turn;   /* trials of its allocation that came before its block */
 	bool later; /* a timed trial came before it in its allocation */
 };
 double fake_throughput(const struct fake_truth *t, const struct json *arm,
@@ -139,6 +144,9 @@ enum fake_fate {
 enum fake_fate fake_fate_of(const struct fake_truth *t, uint64_t seed, const char *token,
 			    int64_t job);
 
+/* Which of a job's n blocks the fault hits, from 0. */
+size_t fake_hit(const struct fake_truth *t, uint64_t seed, const char *token, int64_t job,
+		size_t n);
 /* How many seconds longer than its trials the job takes. */
 double fake_extra_s(const struct fake_truth *t, uint64_t seed, const char *token, int64_t job);
 

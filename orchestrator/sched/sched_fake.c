@@ -24,13 +24,18 @@
 
 enum { STATE_MAX = 256 << 20 }; /* 100,000 jobs with 2 KiB of directories each */
 
+/* Its blocks run one after another: each leaves its results when its trials are over, the last one
+ * when the job is. */
 struct job {
 	char id[64], token[64];
 	struct strv dirs;
+	size_t *slots;  /* trials of each block */
+	size_t settled; /* blocks whose time has come */
+	size_t hit;     /* the block that the fate hits */
 	int64_t start_us, end_us;
 	enum job_end end; /* how it will end */
 	enum fake_fate fate;
-	bool ended; /* its files are written */
+	bool ended;
 	int node;
 	int64_t number; /* of its submit, from 1 */
 };
@@ -87,13 +92,18 @@ static struct clock_virtual *virtual_of(const struct clock *c)
 
 static struct json *job_json(const struct job *j)
 {
-	struct json *o = json_object(), *dirs = json_array();
+	struct json *o = json_object(), *dirs = json_array(), *slots = json_array();
 
-	for (size_t i = 0; i < j->dirs.n; i++)
+	for (size_t i = 0; i < j->dirs.n; i++) {
 		json_add_text(dirs, j->dirs.v[i]);
+		json_add_number(slots, (double)j->slots[i]);
+	}
 	json_set_text(o, "id", j->id);
 	json_set_text(o, "token", j->token);
 	json_set(o, "dirs", dirs);
+	json_set(o, "slots", slots);
+	json_set_i64(o, "settled", (int64_t)j->settled);
+	json_set_i64(o, "hit", (int64_t)j->hit);
 	json_set_i64(o, "start_us", j->start_us);
 	json_set_i64(o, "end_us", j->end_us);
 	json_set_i64(o, "end", j->end);
@@ -131,8 +141,11 @@ static int save(struct sched_run *s, struct err *e)
 
 static void load_job(struct sched_run *s, const struct json *o)
 {
-	const struct json *dirs = json_get(o, "dirs");
-	struct job j = {.start_us = json_i64(json_get(o, "start_us"), 0),
+	const struct json *dirs = json_get(o, "dirs"), *slots = json_get(o, "slots");
+	struct job j = {.slots = xcalloc(json_len(dirs) + 1, sizeof *j.slots),
+			.settled = (size_t)json_i64(json_get(o, "settled"), 0),
+			.hit = (size_t)json_i64(json_get(o, "hit"), 0),
+			.start_us = json_i64(json_get(o, "start_us"), 0),
 			.end_us = json_i64(json_get(o, "end_us"), 0),
 			.end = (enum job_end)json_i64(json_get(o, "end"), END_OK),
 			.fate = (enum fake_fate)json_i64(json_get(o, "fate"), FATE_OK),
@@ -142,8 +155,10 @@ static void load_job(struct sched_run *s, const struct json *o)
 
 	str_copy(j.id, sizeof j.id, json_text(json_get(o, "id"), ""));
 	str_copy(j.token, sizeof j.token, json_text(json_get(o, "token"), ""));
-	for (size_t i = 0; i < json_len(dirs); i++)
+	for (size_t i = 0; i < json_len(dirs); i++) {
 		strv_add(&j.dirs, json_text(json_at(dirs, i), ""));
+		j.slots[i] = (size_t)json_i64(json_at(slots, i), 0);
+	}
 	s->jobs = xgrow(s->jobs, s->n, &s->cap, sizeof *s->jobs);
 	s->jobs[s->n++] = j;
 }
@@ -212,46 +227,85 @@ static enum job_end end_of_fate(enum fake_fate f)
 	return END_FAILED;
 }
 
-static struct fake_run run_of(const struct sched_run *s, const struct job *j, const char *dir,
+/* Trials of the job before block i. */
+static size_t turn_of(const struct job *j, size_t i)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < i; k++)
+		n += j->slots[k];
+	return n;
+}
+
+static int64_t block_start_us(const struct sched_run *s, const struct job *j, size_t i)
+{
+	return j->start_us + (int64_t)(s->truth.trial_s * 1e6 * (double)turn_of(j, i));
+}
+
+static int64_t block_due_us(const struct sched_run *s, const struct job *j, size_t i)
+{
+	return i + 1 < j->dirs.n ? block_start_us(s, j, i + 1) : j->end_us;
+}
+
+/* The agent goes on after a block of which it had to leave a part; nothing goes on after the rest.
+ */
+static enum fake_fate fate_of_block(const struct job *j, size_t i)
+{
+	if (i < j->hit || (i > j->hit && j->fate == FATE_VOID))
+		return FATE_OK;
+	return j->fate;
+}
+
+static struct fake_run run_of(const struct sched_run *s, const struct job *j, size_t i,
 			      const char *node)
 {
 	return (struct fake_run){.truth = &s->truth,
 				 .seed = s->c.seed,
-				 .dir = dir,
+				 .dir = j->dirs.v[i],
 				 .job_id = j->id,
 				 .node = node,
 				 .job = j->number,
 				 .node_index = j->node,
-				 .start_us = j->start_us,
-				 .fate = j->fate};
+				 .turn = (int)turn_of(j, i),
+				 .start_us = block_start_us(s, j, i),
+				 .fate = fate_of_block(j, i)};
 }
 
-/* Write the files of a job whose time has come. A block that cannot be read makes its job fail. */
+/* Leave the files of the next block, whose time has come. One that cannot be read makes its job
+ * fail; those after the one that the job broke off in were never begun. */
 static void settle(struct sched_run *s, struct job *j)
 {
-	int64_t at = j->start_us;
+	size_t i = j->settled++;
+	int64_t at;
 	char node[32];
+	struct fake_run r;
 
 	node_name(j, node);
-	for (size_t i = 0; i < j->dirs.n && !s->truth.in_memory; i++) {
-		struct fake_run r = run_of(s, j, j->dirs.v[i], node);
-
-		r.start_us = at;
-		if (fake_files_write(&r, &at, NULL))
-			j->end = END_FAILED;
-	}
-	j->ended = true;
+	r = run_of(s, j, i, node);
+	if (s->truth.in_memory || (i > j->hit && r.fate != FATE_OK))
+		return;
+	if (fake_files_write(&r, &at, NULL))
+		j->end = END_FAILED;
 }
 
 static bool settle_due(struct sched_run *s)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < s->n; i++)
-		if (!s->jobs[i].ended && s->jobs[i].end_us <= now_us(s)) {
-			settle(s, &s->jobs[i]);
-			any = true;
-		}
+	for (size_t i = 0; i < s->n; i++) {
+		struct job *j = &s->jobs[i];
+
+		if (j->ended)
+			continue;
+		for (; j->settled < j->dirs.n && block_due_us(s, j, j->settled) <= now_us(s);
+		     any = true)
+			settle(s, j);
+		if (j->end_us > now_us(s))
+			continue;
+		while (j->settled < j->dirs.n && j->settled <= j->hit)
+			settle(s, j);
+		j->ended = any = true;
+	}
 	return any;
 }
 
@@ -284,8 +338,10 @@ static void fake_close(struct sched_run *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++) {
 		strv_free(&s->jobs[i].dirs);
+		free(s->jobs[i].slots);
+	}
 	free(s->jobs);
 	for (size_t i = 0; i < s->n_kept; i++) {
 		free(s->kept[i].dir);
@@ -329,24 +385,22 @@ static struct kept *kept_find(const struct sched_run *s, const char *dir)
 	return NULL;
 }
 
-static int job_length_us(const struct sched_run *s, const struct sched_job *job, int64_t *out,
-			 struct err *e)
+/* How many trials each block has; heap, NULL: one cannot be read. */
+static size_t *count_slots(const struct sched_run *s, const struct sched_job *job, struct err *e)
 {
-	size_t slots = 0;
+	size_t *slots = xcalloc(job->n_block_dirs + 1, sizeof *slots);
 
 	for (size_t i = 0; i < job->n_block_dirs; i++) {
-		size_t n = 0;
 		const struct kept *k = kept_find(s, job->block_dirs[i]);
-		int rc = k ? 0 : fake_files_slots(job->block_dirs[i], &n, e);
 
-		if (rc)
-			return rc;
 		if (k)
-			n = json_len(json_get(k->block, "slots"));
-		slots += n;
+			slots[i] = json_len(json_get(k->block, "slots"));
+		else if (fake_files_slots(job->block_dirs[i], &slots[i], e)) {
+			free(slots);
+			return NULL;
+		}
 	}
-	*out = (int64_t)(s->truth.trial_s * 1e6 * (double)slots) + 1000000;
-	return 0;
+	return slots;
 }
 
 /* Is the node one of a comma separated list? */
@@ -377,24 +431,38 @@ static int choose_node(const struct sched_run *s, const struct sched_job *job)
 	return (int)((s->seq - 1) % s->truth.nodes);
 }
 
-static void accept(struct sched_run *s, const struct sched_job *job, int64_t length_us,
-		   struct job *j)
+/* What a time limit does: the first block that does not end within it is hit. */
+static void cut_at_limit(const struct sched_run *s, struct job *j, int64_t limit_us)
 {
+	if (limit_us <= 0 || j->end_us - j->start_us <= limit_us)
+		return;
+	j->fate = FATE_TIMEOUT;
+	j->end = END_TIMEOUT;
+	for (j->hit = 0; j->hit + 1 < j->dirs.n; j->hit++)
+		if (block_due_us(s, j, j->hit) - j->start_us > limit_us)
+			break;
+	j->end_us = j->start_us + limit_us;
+}
+
+/* Takes the slots. */
+static void accept(struct sched_run *s, const struct sched_job *job, size_t *slots, struct job *j)
+{
+	double extra_s = fake_extra_s(&s->truth, s->c.seed, job->token, s->seq + 1);
+
 	*j = (struct job){.start_us = now_us(s) + (int64_t)(s->truth.queue_s * 1e6),
+			  .slots = slots,
 			  .fate = fake_fate_of(&s->truth, s->c.seed, job->token, s->seq + 1)};
-	length_us += (int64_t)(1e6 * fake_extra_s(&s->truth, s->c.seed, job->token, s->seq + 1));
 	j->number = ++s->seq;
 	snprintf(j->id, sizeof j->id, "f%lld", (long long)j->number);
 	str_copy(j->token, sizeof j->token, job->token);
 	for (size_t i = 0; i < job->n_block_dirs; i++)
 		strv_add(&j->dirs, job->block_dirs[i]);
+	j->hit = fake_hit(&s->truth, s->c.seed, job->token, j->number, j->dirs.n);
 	j->end = end_of_fate(j->fate);
-	j->end_us = j->start_us + length_us;
-	if (job->time_limit_s > 0 && length_us > job->time_limit_s * 1000000) {
-		j->fate = FATE_TIMEOUT;
-		j->end = END_TIMEOUT;
-		j->end_us = j->start_us + job->time_limit_s * 1000000;
-	}
+	j->end_us = block_start_us(s, j, j->dirs.n) + 1000000 + (int64_t)(1e6 * extra_s);
+	if (j->fate != FATE_OK && j->fate != FATE_VOID && j->hit + 1 < j->dirs.n)
+		j->end_us = block_start_us(s, j, j->hit + 1);
+	cut_at_limit(s, j, job->time_limit_s * 1000000);
 	j->node = choose_node(s, job);
 	s->jobs = xgrow(s->jobs, s->n, &s->cap, sizeof *s->jobs);
 	s->jobs[s->n++] = *j;
@@ -417,21 +485,23 @@ static int fake_submit(struct sched_run *s, const struct sched_job *job, char id
 {
 	struct job *known = by_token(s, job->token), j;
 	enum fake_answer answer = ANSWER_OK;
-	int64_t length_us = 0;
+	size_t *slots;
 	int rc;
 
 	if (known) {
 		str_copy(id, 64, known->id);
 		return 0;
 	}
-	rc = job_length_us(s, job, &length_us, e);
-	if (rc)
-		return rc;
+	slots = count_slots(s, job, e);
+	if (!slots)
+		return -ERR_PARSE;
 	if (s->truth.faults.submit_lost > 0 || s->truth.faults.accepted_but_timed_out > 0)
 		answer = fake_answer_of(&s->truth, s->c.seed, job->token, s->seq + 1,
 					count_try(s, job->token));
 	if (answer != ANSWER_LOST)
-		accept(s, job, length_us, &j);
+		accept(s, job, slots, &j);
+	else
+		free(slots);
 	rc = save(s, e);
 	if (rc)
 		return rc;
@@ -494,6 +564,8 @@ static int fake_capacity(struct sched_run *s, struct sched_capacity *out, struct
 		busy += !s->jobs[i].ended;
 	*out = (struct sched_capacity){.nodes_total = s->truth.nodes,
 				       .jobs_at_once = s->truth.at_once,
+				       .blocks_at_most = s->truth.blocks_at_most,
+				       .time_limit_s = s->truth.time_limit_s,
 				       .nodes_idle = busy < s->truth.nodes ? s->truth.nodes - busy
 									   : 0};
 	snprintf(out->summary, sizeof out->summary, "a made-up cluster of %d nodes",
@@ -517,7 +589,9 @@ static int64_t next_event(const struct sched_run *s, int64_t latest)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct job *j = &s->jobs[i];
-		int64_t at = j->start_us > now_us(s) ? j->start_us : j->end_us;
+		int64_t at = j->start_us > now_us(s)  ? j->start_us
+			     : j->settled < j->dirs.n ? block_due_us(s, j, j->settled)
+						      : j->end_us;
 
 		if (!j->ended && at < latest)
 			latest = at;
@@ -552,11 +626,11 @@ static int fake_keep(struct sched_run *s, const char *dir, struct json *block)
 	return 1;
 }
 
-static const struct job *job_of_dir(const struct sched_run *s, const char *dir)
+static const struct job *job_of_dir(const struct sched_run *s, const char *dir, size_t *block)
 {
 	for (size_t i = s->n; i-- > 0;)
-		for (size_t k = 0; k < s->jobs[i].dirs.n; k++)
-			if (str_eq(s->jobs[i].dirs.v[k], dir))
+		for (*block = 0; *block < s->jobs[i].dirs.n; ++*block)
+			if (str_eq(s->jobs[i].dirs.v[*block], dir))
 				return &s->jobs[i];
 	return NULL;
 }
@@ -564,18 +638,19 @@ static const struct job *job_of_dir(const struct sched_run *s, const char *dir)
 static int fake_results(struct sched_run *s, const char *dir, struct attempt_files *out,
 			struct err *e)
 {
+	size_t block = 0;
 	struct kept *k = kept_find(s, dir);
-	const struct job *j = job_of_dir(s, dir);
+	const struct job *j = job_of_dir(s, dir, &block);
 	struct fake_run r;
 	char node[32];
 	int rc;
 
 	if (!s->truth.in_memory)
 		return 0;
-	if (!k || !j || !j->ended || j->end == END_CANCELLED)
+	if (!k || !j || block >= j->settled)
 		return err_set(e, ERR_NOT_FOUND, "%s: it has not ended", dir);
 	node_name(j, node);
-	r = run_of(s, j, dir, node);
+	r = run_of(s, j, block, node);
 	rc = fake_memory_results(&r, k->block, out, e);
 	return rc < 0 ? rc : 1;
 }

@@ -681,7 +681,8 @@ static int local_capacity(struct sched_run *s, struct sched_capacity *out, struc
 		refresh(s, &s->jobs[i]);
 		busy = busy || !s->jobs[i].ended;
 	}
-	*out = (struct sched_capacity){.nodes_total = 1, .nodes_idle = !busy, .jobs_at_once = 1};
+	*out = (struct sched_capacity){
+		.nodes_total = 1, .nodes_idle = !busy, .jobs_at_once = 1, .blocks_at_most = 1};
 	snprintf(out->summary, sizeof out->summary, "this machine (%.200s), %ld CPUs", s->host,
 		 sysconf(_SC_NPROCESSORS_ONLN));
 	return 0;

@@ -482,6 +482,7 @@ int slurm_core_capacity(struct sched_run *s, struct sched_capacity *out, struct 
 		.nodes_total = (int)json_i64(json_get(reply, "nodes_total"), 0),
 		.nodes_idle = (int)json_i64(json_get(reply, "nodes_idle"), 0),
 		.nodes_out = (int)json_i64(json_get(reply, "nodes_out"), 0),
+		.time_limit_s = 60 * json_i64(json_get(reply, "max_time_min"), 0),
 	};
 	usable = out->nodes_total - out->nodes_out;
 	out->jobs_at_once = usable > 1 ? usable : 1;

@@ -248,6 +248,7 @@ void script_plan_dump(const struct recipe *r, struct buf *out)
 	put_text(&d, "converge.seed_env", r->converge.seed_env);
 	put_i64(&d, "converge.trial_s", r->converge.trial_limit_s);
 	put_i64(&d, "repeats", r->repeats);
+	put_i64(&d, "blocks_per_allocation", r->blocks_per_allocation);
 	put_i64(&d, "warmup_trials", r->warmup_trials);
 	dump_quality(&r->quality, out);
 	put_i64(&d, "seed", (int64_t)r->seed);

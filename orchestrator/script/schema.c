@@ -746,6 +746,16 @@ static const struct field campaign_fields[] = {
 	 .offset = AT(repeats),
 	 .dflt = "1",
 	 .doc = "runs of an arm in a block"},
+	{.name = "blocks_per_allocation",
+	 .type = FIELD_INT,
+	 .min = 1,
+	 .max = 1000,
+	 .offset = AT(blocks_per_allocation),
+	 .dflt = "1",
+	 .doc = "blocks of the baseline, of validation, ablation and the fix that share a job, as far "
+		"as its time limit allows: they count as one, so each such stage runs so many times "
+		"more blocks; screens share jobs by themselves; a job of scheduler local is one "
+		"block"},
 	{.name = "warmup_trials",
 	 .type = FIELD_INT,
 	 .min = 0,
@@ -785,6 +795,7 @@ struct recipe *schema_defaults(void)
 	r->alpha = NAN;
 	r->min_effect = NAN;
 	r->repeats = 1;
+	r->blocks_per_allocation = 1;
 	r->warmup_trials = 1;
 	r->budget.stuck_s = DEFAULT_STUCK_S;
 	r->quality = schema_quality_defaults();

@@ -77,8 +77,8 @@ static inline struct attempt *attempt_new(const char *recipe)
 	a->dir = fs_join(a->root, "blocks/1.1");
 	assert_ok(fs_mkdirs(a->dir, 0700, &e));
 	a->slots[0] = (struct slot){.arm = ATTEMPT_ARM_A, .kind = SLOT_WARMUP};
-	a->slots[1] = (struct slot){.arm = ATTEMPT_ARM_A, .kind = SLOT_TIMED};
-	a->slots[2] = (struct slot){.arm = ATTEMPT_ARM_B, .kind = SLOT_TIMED};
+	a->slots[1] = (struct slot){.arm = ATTEMPT_ARM_A, .kind = SLOT_TIMED, .index = 1};
+	a->slots[2] = (struct slot){.arm = ATTEMPT_ARM_B, .kind = SLOT_TIMED, .index = 2};
 	a->plan = (struct block_row){.slots = a->slots,
 				     .n_slots = ATTEMPT_SLOTS,
 				     .dir = (char *)(uintptr_t) "blocks/1.1",

@@ -336,6 +336,79 @@ static void longer_modes_have_more_blocks(void **state)
 	assert_true(design_aa_blocks(MODE_QUICK) >= 3);
 }
 
+/* -- allocations ---------------------------------------------------------------------------- */
+
+static size_t in_one(enum stage_kind kind, size_t asked, size_t before, size_t known, size_t slots)
+{
+	struct design_allocation a = {kind, asked, before, known, slots};
+
+	return design_allocation_blocks(&a);
+}
+
+static void units_are_as_large_as_was_asked(void **state)
+{
+	static const enum stage_kind kinds[] = {STAGE_AA, STAGE_CONFIRM, STAGE_ABLATE, STAGE_FINAL};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		assert_int_equal(in_one(kinds[i], 1, 0, 12, 1), 1);
+		assert_int_equal(in_one(kinds[i], 4, 0, 12, 1), 4);
+		assert_int_equal(in_one(kinds[i], 4, 9, 3, 4), 3);
+		assert_int_equal(in_one(kinds[i], 0, 0, 0, 0), 1); /* never none */
+	}
+	assert_int_equal(in_one(STAGE_CONVERGE, 4, 0, 3, 1), 1);
+}
+
+/* Rows of (unit before, known): a screen of the default recipe always ends with three units. */
+static void a_screen_shares_what_does_not_run_at_once(void **state)
+{
+	(void)state;
+	assert_int_equal(in_one(STAGE_SCREEN, 1, 2, 2, 1), 2);
+	assert_int_equal(in_one(STAGE_SCREEN, 1, 2, 2, 2), 1); /* both run now, as two units */
+	assert_int_equal(in_one(STAGE_SCREEN, 1, 0, 2, 1), 1); /* quick has two blocks in all */
+	assert_int_equal(in_one(STAGE_SCREEN, 1, 1, 3, 1), 1);
+	assert_int_equal(in_one(STAGE_SCREEN, 2, 0, 2, 4), 2); /* asked for */
+	assert_int_equal(in_one(STAGE_VERIFY, 1, 0, 12, 4), 3);
+	assert_int_equal(in_one(STAGE_SOAK, 1, 0, 5, 2), 3);
+	for (size_t m = 0; m < ARRAY_LEN(MODES); m++)
+		for (size_t k = 2; k < 20; k++) {
+			size_t blocks = design_screen_blocks(MODES[m], k), done = 0, units = 0;
+
+			for (; done < blocks; units++) {
+				size_t known = design_screen_known(MODES[m], k, done);
+
+				assert_true(done + known <= blocks);
+				done += in_one(STAGE_SCREEN, 1, done, known, 1);
+			}
+			assert_true(units >= (blocks < 3 ? blocks : 3));
+		}
+}
+
+static void blocks_whose_arms_are_settled_are_known(void **state)
+{
+	(void)state;
+	assert_int_equal(design_screen_known(MODE_QUICK, 10, 0), 2);
+	assert_int_equal(design_screen_known(MODE_QUICK, 10, 1), 1);
+	assert_int_equal(design_screen_known(MODE_STANDARD, 10, 0), 1);
+	assert_int_equal(design_screen_known(MODE_STANDARD, 10, 1), 1);
+	assert_int_equal(design_screen_known(MODE_STANDARD, 10, 2), 2);
+	assert_int_equal(design_screen_known(MODE_STANDARD, 10, 3), 1);
+	assert_int_equal(design_screen_known(MODE_STANDARD, 2, 0), 1);
+	assert_int_equal(design_screen_known(MODE_STANDARD, 2, 1), 3);
+	/* and they are: whatever the blocks between show */
+	for (size_t draw = 0; draw < 50; draw++) {
+		struct rng r = rng_at(9, draw, 0, 0);
+		double y[4 * 11];
+		size_t a[10], b[10], n;
+
+		for (size_t i = 0; i < ARRAY_LEN(y); i++)
+			y[i] = rng_normal(&r);
+		n = design_screen_round(MODE_STANDARD, 10, 2, y, a);
+		assert_int_equal(design_screen_round(MODE_STANDARD, 10, 3, y, b), n);
+		assert_memory_equal(a, b, n * sizeof *a);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +428,9 @@ int main(void)
 		cmocka_unit_test(a_budget_below_the_first_look_answers_nothing),
 		cmocka_unit_test(the_smallest_detectable_effect_is_found),
 		cmocka_unit_test(longer_modes_have_more_blocks),
+		cmocka_unit_test(units_are_as_large_as_was_asked),
+		cmocka_unit_test(a_screen_shares_what_does_not_run_at_once),
+		cmocka_unit_test(blocks_whose_arms_are_settled_are_known),
 	};
 
 	return cmocka_run_group_tests_name("design", tests, NULL, NULL);
