@@ -69,26 +69,41 @@ enum probe_status lines_finish(struct probe_run *r, struct buf *detail)
 struct sniffing {
 	int (*score)(struct span line);
 	int best;
+	bool first, done; /* first: no other line counts */
 };
 
 static void sniff_line(void *ctx, const struct input_line *l)
 {
 	struct sniffing *s = ctx;
-	int score = s->score(input_span(l));
+	int score;
+
+	if (s->done || l->redrawn || !span_trim(input_span(l)).n)
+		return;
+	s->done = s->first;
+	score = s->score(input_span(l));
 
 	if (score > s->best)
 		s->best = score;
 }
 
-int lines_sniff(const char *head, size_t n, int (*score)(struct span line))
+static int sniff(struct sniffing s, const char *head, size_t n)
 {
-	struct sniffing s = {score, 0};
 	struct input *in = input_new(sniff_line, &s);
 
 	input_feed(in, head, n);
 	input_finish(in);
 	input_free(in);
 	return s.best;
+}
+
+int lines_sniff(const char *head, size_t n, int (*score)(struct span line))
+{
+	return sniff((struct sniffing){.score = score}, head, n);
+}
+
+int lines_sniff_first(const char *head, size_t n, int (*score)(struct span line))
+{
+	return sniff((struct sniffing){.score = score, .first = true}, head, n);
 }
 
 bool lines_keep(struct lines_kept *k, const struct input_line *l)

@@ -25,6 +25,8 @@ enum probe_status lines_finish(struct probe_run *r, struct buf *detail);
 
 /* For sniff(): the best score of the lines of `head`, cleaned as the probe would see them. */
 int lines_sniff(const char *head, size_t n, int (*score)(struct span line));
+/* The score of the first line that is neither blank nor the state of a bar. */
+int lines_sniff_first(const char *head, size_t n, int (*score)(struct span line));
 
 /* Lines that are kept until it is known what they are. */
 struct lines_kept {

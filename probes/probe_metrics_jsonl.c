@@ -15,6 +15,7 @@
 
 #include "orchestrator/base/mem.h"
 #include "probes/jsonl.h"
+#include "probes/lines.h"
 #include "probes/probe.h"
 
 struct probe_run {
@@ -67,18 +68,15 @@ static enum probe_status jsonl_finish(struct probe_run *r, struct buf *detail)
 }
 
 /* Certain when the first line is an object with a step; Chrome traces and iostat JSON have none. */
+static int score(struct span line)
+{
+	return !jsonl_valid(line) ? 0 : span_has(line, "\"step\"") ? 90 : 60;
+}
+
+/* A log whose last line is JSON is another thing: the first one says what a text is. */
 static int jsonl_sniff(const char *head, size_t n)
 {
-	struct span t = {head, n}, line;
-
-	while (span_next(&t, "\n", &line)) {
-		if (!span_trim(line).n)
-			continue;
-		if (!t.s || !jsonl_valid(line))
-			return 0;
-		return span_has(line, "\"step\"") ? 90 : 60;
-	}
-	return 0;
+	return lines_sniff_first(head, n, score);
 }
 
 const struct probe probe_metrics_jsonl = {

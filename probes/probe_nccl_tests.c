@@ -20,6 +20,7 @@
 
 #include "orchestrator/base/mem.h"
 #include "probes/coll.h"
+#include "probes/lines.h"
 #include "probes/probe.h"
 #include "probes/when.h"
 
@@ -492,13 +493,21 @@ static enum probe_status nccl_tests_finish(struct probe_run *r, struct buf *deta
 	return s;
 }
 
+/* The line of the columns' names, or that of the options. */
+static int score(struct span line)
+{
+	line = span_trim(line);
+	if (!line.n || line.s[0] != '#')
+		return 0;
+	return (span_has(line, "algbw") && span_has(line, "busbw")) ||
+			       (span_has(line, "# nThread ") && span_has(line, "minBytes"))
+		       ? 95
+		       : 0;
+}
+
 static int nccl_tests_sniff(const char *head, size_t n)
 {
-	struct span t = {head, n};
-
-	if (span_has(t, "algbw") && span_has(t, "busbw") && span_has(t, "#"))
-		return 95;
-	return span_has(t, "# nThread ") && span_has(t, "minBytes") ? 95 : 0;
+	return lines_sniff(head, n, score);
 }
 
 const struct probe probe_nccl_tests = {

@@ -13,6 +13,7 @@
 
 #include "orchestrator/base/mem.h"
 #include "probes/emit.h"
+#include "probes/lines.h"
 #include "probes/probe.h"
 #include "probes/when.h"
 
@@ -319,16 +320,19 @@ static enum probe_status smi_finish(struct probe_run *r, struct buf *detail)
 	return s;
 }
 
-static int smi_sniff(const char *head, size_t n)
+static int score(struct span line)
 {
-	struct span t = {head, n}, line;
-
-	if (!span_next(&t, "\n", &line) || !is_header(line))
+	if (!is_header(line))
 		return 0;
 	return span_has(line, "utilization.gpu") || span_has(line, "memory.used") ||
 			       span_has(line, "power.draw")
 		       ? 95
 		       : 55;
+}
+
+static int smi_sniff(const char *head, size_t n)
+{
+	return lines_sniff(head, n, score);
 }
 
 const struct probe probe_nvidia_smi_csv = {

@@ -31,6 +31,7 @@
 
 #include "orchestrator/base/mem.h"
 #include "probes/emit.h"
+#include "probes/lines.h"
 #include "probes/probe.h"
 
 /* A big node has some 100 disks and interfaces; lines have 20 numbers at most. */
@@ -388,14 +389,16 @@ static enum probe_status procfs_finish(struct probe_run *r, struct buf *detail)
 	return s;
 }
 
-static int procfs_sniff(const char *head, size_t n)
+static int score(struct span line)
 {
-	struct span t = {head, n}, line;
 	struct sample s;
 
-	if (!span_next(&t, "\n", &line) || !read_sample(line, &s))
-		return 0;
-	return source_of(s.source) && s.t_us > 1000000000000000 ? 95 : 0;
+	return read_sample(line, &s) && source_of(s.source) && s.t_us > 1000000000000000 ? 95 : 0;
+}
+
+static int procfs_sniff(const char *head, size_t n)
+{
+	return lines_sniff_first(head, n, score);
 }
 
 const struct probe probe_procfs = {

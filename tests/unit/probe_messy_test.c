@@ -39,20 +39,34 @@ static void dress(struct buf *out, const char *line, size_t n, bool whole, const
 	buf_str(out, whole ? ends[pick[1]] : "");
 }
 
-static void check_dressed(const struct probe *p, const struct buf *clean, const char *want,
-			  const size_t pick[5])
+static void dress_all(struct buf *out, const struct buf *clean, const size_t pick[5])
 {
-	struct buf b = {0};
 	const char *at = clean->data, *end = clean->data + clean->len;
 
 	while (at < end) {
 		const char *lf = memchr(at, '\n', (size_t)(end - at));
 		size_t n = lf ? (size_t)(lf - at) : (size_t)(end - at);
 
-		dress(&b, at, n, lf != NULL, pick);
+		dress(out, at, n, lf != NULL, pick);
 		at += n + 1;
 	}
+}
+
+static void check_dressed(const struct probe *p, const struct buf *clean, const char *want,
+			  const size_t pick[5])
+{
+	struct buf b = {0};
+
+	dress_all(&b, clean, pick);
 	_cleanup_free_ char *got = values_of(p, b.data, b.len);
+	/* Whatever a clean text is recognised as, a messy one is too. */
+	const struct probe *as = probe_sniff(clean->data, clean->len),
+			   *messy = probe_sniff(b.data, b.len);
+
+	if (as && as != messy)
+		fail_msg("%s, variant %zu %zu %zu %zu %zu: recognised as %s, not %s", p->name,
+			 pick[0], pick[1], pick[2], pick[3], pick[4],
+			 messy ? messy->name : "nothing", as->name);
 	if (!str_eq(got, want))
 		fail_msg("%s, variant %zu %zu %zu %zu %zu:\n%s\nnot\n%s", p->name, pick[0], pick[1],
 			 pick[2], pick[3], pick[4], got, want);
