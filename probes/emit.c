@@ -132,6 +132,12 @@ void emit_bad(struct emit *o, const char *why)
 		o->bad_line = o->raw_of ? o->raw_of->line : 0;
 		str_copy(o->bad_why, sizeof(o->bad_why), why);
 	}
+	if (o->sink.ignored) {
+		struct probe_ignored i = {why, o->raw_of ? o->raw_of->line : 0,
+					  o->raw_of ? raw_text(o) : ""};
+
+		o->sink.ignored(o->sink.ctx, &i);
+	}
 }
 
 enum probe_status emit_status(const struct emit *o, struct buf *detail)

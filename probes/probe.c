@@ -51,14 +51,28 @@ const struct probe *probe_sniff(const char *head, size_t n)
 	return best;
 }
 
+/* Lines that begin in n bytes; `last` is the byte before them, and the last of them then. */
+static int64_t count_lines(const char *s, size_t n, char *last)
+{
+	int64_t lines = *last == '\n';
+	const char *end = s + n;
+
+	for (*last = end[-1]; (s = memchr(s, '\n', (size_t)(end - s))) && ++s < end;)
+		lines++;
+	return lines;
+}
+
 /* Feed all of f. 0, 1 when a gzip file is cut, or a negative error. */
 static int feed_all(const struct probe *p, struct probe_run *r, gzFile f, const char *path,
-		    struct err *e)
+		    int64_t *lines, struct err *e)
 {
 	_cleanup_free_ char *chunk = xmalloc(READ_CHUNK);
+	char last = '\n';
 	int n, rc, z;
 
 	while ((n = gzread(f, chunk, READ_CHUNK)) > 0) {
+		if (lines)
+			*lines += count_lines(chunk, (size_t)n, &last);
 		rc = p->feed(r, chunk, (size_t)n, e);
 		if (rc)
 			return rc;
@@ -103,7 +117,9 @@ enum probe_status probe_file(const struct probe *p, const struct probe_context *
 		return PROBE_ABSENT;
 	}
 	gzbuffer(f, READ_CHUNK);
-	rc = feed_all(p, r, f, path, err);
+	if (named.lines)
+		*named.lines = 0;
+	rc = feed_all(p, r, f, path, named.lines, err);
 	gzclose(f);
 	s = p->finish(r, detail);
 	if (rc > 0 && detail)

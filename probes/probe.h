@@ -54,6 +54,13 @@ struct probe_fact {
 	int64_t line;
 };
 
+/* A line, or a part of one, that is of the probe's kind and was not read. */
+struct probe_ignored {
+	const char *why;
+	int64_t line;    /* 0 if it has none */
+	const char *raw; /* at most PROBE_RAW_MAX bytes */
+};
+
 struct timeline;
 
 /* Where a probe's findings go. Any callback may be NULL. */
@@ -64,6 +71,7 @@ struct probe_sink {
 	/* What a trace of one rank was read into (probes/timeline.h), to compare ranks with; the
 	 * receiver owns it. */
 	void (*timeline)(void *ctx, struct timeline *t, int rank);
+	void (*ignored)(void *ctx, const struct probe_ignored *i);
 };
 
 /* What a probe may want to know. Zero-initialised members mean "not given". */
@@ -72,6 +80,7 @@ struct probe_context {
 	const char *pattern; /* probe `pattern` only: PCRE2 with named groups */
 	const char *metric;  /* probe `pattern` only: metric that the group <value> feeds */
 	int64_t clock_us;    /* 0, or UTC time of the text's first byte, for texts without dates */
+	int64_t *lines;      /* NULL, or set by probe_file() to the number of lines of the text */
 };
 
 struct probe_run; /* state of one text, private to its probe */

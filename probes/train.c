@@ -141,6 +141,7 @@ enum probe_status train_finish(struct probe_run *r, struct buf *detail)
 	enum probe_status s;
 
 	input_finish(r->in);
+	r->out.raw_of = NULL;
 	for (size_t i = 0; r->dialects[i]; i++)
 		if (r->dialects[i]->end)
 			r->dialects[i]->end(&r->states[i], &r->out);

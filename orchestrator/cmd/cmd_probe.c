@@ -10,9 +10,11 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/cmd.h"
+#include "orchestrator/cmd/listing.h"
 #include "orchestrator/cmd/pivot.h"
 #include "orchestrator/report/text.h"
 #include "probes/probe.h"
+#include "probes/timeline.h"
 #include "probes/trace.h"
 
 extern const struct cmd cmd_probe;
@@ -20,15 +22,15 @@ extern const struct cmd cmd_probe;
 enum {
 	HEAD_BYTES = 64 *
 		     1024, /* what is looked at to tell the kind: banners come after warnings */
+	RANKS_MAX = 4096,  /* traces that are compared: one a rank */
 	EXIT_USAGE = 2,
 	EXIT_PERMANENT = 4,
-	RANKS_MAX = 4096, /* traces that are compared: a file a rank */
 };
 
 struct args {
-	const char *file, *as, *pattern, *metric;
-	struct strv files;
-	bool json, list;
+	char **files; /* NULL-terminated, of argv */
+	const char *as, *pattern, *metric;
+	bool json, list, values;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -51,12 +53,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'l':
 		a->list = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		strv_add(&a->files, arg);
+	case 'v':
+		a->values = true;
+		return 0;
+	case ARGP_KEY_ARGS:
+		a->files = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_END:
-		if (!a->files.n && !a->list)
+		if (!a->files && !a->list)
 			argp_error(state, "which file? (--list says what can be read)");
+		if (a->values && a->json)
+			argp_error(state, "--json has every value already: leave --values out");
 		if (a->metric && !a->pattern)
 			argp_error(state, "--metric goes with --pattern");
 		if (a->pattern && a->as && !str_eq(a->as, "pattern"))
@@ -69,10 +76,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* -- list ------------------------------------------------------------------------------------- */
 
-static int list(bool json)
+static struct json *probes_json(void)
 {
-	_cleanup_(json_freep) struct json *all = json_array();
-	_cleanup_free_ char *text = NULL;
+	struct json *all = json_array();
 
 	for (const struct probe *const *p = probe_table; *p; p++) {
 		struct json *o = json_object();
@@ -82,45 +88,83 @@ static int list(bool json)
 		json_set_text(o, "example", (*p)->example);
 		json_set_bool(o, "recognised", (*p)->sniff != NULL);
 		json_add(all, o);
-		if (json)
-			continue;
+	}
+	return all;
+}
+
+static struct json *metrics_json(void)
+{
+	struct json *all = json_array();
+
+	for (size_t i = 0; metric_defs[i].name; i++) {
+		struct json *o = json_object();
+
+		json_set_text(o, "name", metric_defs[i].name);
+		json_set_text(o, "unit", metric_defs[i].unit);
+		json_set_text(o, "better", better_name(metric_defs[i].better));
+		json_set_text(o, "summary", metric_defs[i].summary);
+		json_add(all, o);
+	}
+	return all;
+}
+
+/* Formats begin their lines, metrics are set in: completion takes the former. */
+static int list(bool json)
+{
+	_cleanup_(json_freep) struct json *all = json_object();
+	_cleanup_free_ char *text = NULL;
+
+	if (json) {
+		json_set(all, "formats", probes_json());
+		json_set(all, "metrics", metrics_json());
+		text = json_print(all, true);
+		printf("%s\n", text);
+		return 0;
+	}
+	for (const struct probe *const *p = probe_table; *p; p++) {
 		printf("%-18s %s\n", (*p)->name, (*p)->summary);
 		if ((*p)->example)
 			printf("%-18s e.g. %s\n", "", (*p)->example);
 	}
-	text = json_print(all, true);
-	if (json)
-		printf("%s\n", text);
+	printf("\nMetrics, with their unit and whether more (up) or less (down) is better:\n");
+	for (size_t i = 0; metric_defs[i].name; i++)
+		printf("  %-32s %-10s %-5s %s\n", metric_defs[i].name, metric_defs[i].unit,
+		       better_name(metric_defs[i].better), metric_defs[i].summary);
 	return 0;
 }
 
 /* -- reading ---------------------------------------------------------------------------------- */
 
-/* Values and facts are printed as they come: a log may be larger than memory. In JSON every line is
- * an object of its own, for the same reason. */
+/* With --json and --values things are printed as they come: a log may be larger than memory. In
+ * JSON every line is an object of its own, for the same reason. Else they go into a table. */
 struct reading {
+	const char *file;
 	const struct probe *probe;
 	bool json;
-	long long values, missing, facts;
-	struct pivot *table; /* NULL in JSON */
+	struct listing *table; /* NULL: print at once */
+	struct pivot *steps;   /* with table: what belongs to a step */
 	struct ranks *ranks;
+	long long values, missing, facts, ignored;
+	int64_t lines, used, last_line; /* of the text; that gave something; the last of those */
 };
 
-/* Traces of several ranks, kept to be compared when all were read. */
+/* Traces of several ranks, to be compared at the end. */
 struct ranks {
-	struct timeline *time[RANKS_MAX];
+	struct timeline *v[RANKS_MAX];
 	int rank[RANKS_MAX];
 	size_t n;
 };
 
+static void use_line(struct reading *r, int64_t line)
+{
+	r->used += line > 0 && line != r->last_line;
+	r->last_line = line;
+}
+
 /* Text of the file may hold escapes that act on a terminal. */
 static void print_clean(const char *s)
 {
-	struct buf b = {0};
-
-	text_line(&b, s);
-	fputs(b.data ? b.data : "", stdout);
-	buf_free(&b);
+	listing_clean(s);
 }
 
 static void set_clean(struct json *o, const char *key, const char *s)
@@ -224,12 +268,15 @@ static void take_value(void *ctx, const struct probe_value *v)
 
 	r->values += !v->missing;
 	r->missing += v->missing != NULL;
-	if (r->json) {
+	use_line(r, v->line);
+	if (r->table && !pivot_take(r->steps, v))
+		listing_value(r->table, v);
+	else if (r->table)
+		return;
+	else if (r->json)
 		value_json(v);
-	} else if (!pivot_take(r->table, v)) {
-		pivot_print(r->table);
+	else
 		value_text(v);
-	}
 }
 
 static void take_fact(void *ctx, const struct probe_fact *f)
@@ -237,6 +284,11 @@ static void take_fact(void *ctx, const struct probe_fact *f)
 	struct reading *r = ctx;
 
 	r->facts++;
+	use_line(r, f->line);
+	if (r->table) {
+		listing_fact(r->table, f);
+		return;
+	}
 	if (r->json) {
 		_cleanup_(json_freep) struct json *o = json_object();
 
@@ -248,7 +300,6 @@ static void take_fact(void *ctx, const struct probe_fact *f)
 		print_object(o);
 		return;
 	}
-	pivot_print(r->table);
 	printf("%6lld  ", (long long)f->line);
 	print_origin(f->rank, f->local_rank, f->host);
 	print_clean(f->key);
@@ -257,26 +308,72 @@ static void take_fact(void *ctx, const struct probe_fact *f)
 	putchar('\n');
 }
 
-static void print_end(const struct args *a, const struct reading *r, enum probe_status s,
-		      const char *detail)
+static void take_ignored(void *ctx, const struct probe_ignored *i)
 {
-	if (r->json) {
+	struct reading *r = ctx;
+
+	r->ignored++;
+	if (r->table) {
+		listing_ignored(r->table, i);
+	} else if (r->json) {
 		_cleanup_(json_freep) struct json *o = json_object();
 
-		json_set_text(o, "kind", "status");
-		set_clean(o, "file", a->file);
-		json_set_text(o, "probe", r->probe->name);
-		json_set_text(o, "status", probe_status_name(s));
-		set_clean(o, "detail", detail && *detail ? detail : NULL);
-		json_set_i64(o, "values", r->values);
-		json_set_i64(o, "missing", r->missing);
-		json_set_i64(o, "facts", r->facts);
+		json_set_text(o, "kind", "ignored");
+		set_clean(o, "why", i->why);
+		json_set_i64(o, "line", i->line);
+		set_clean(o, "raw", i->raw);
 		print_object(o);
+	} else {
+		printf("%6lld  ignored: ", (long long)i->line);
+		print_clean(i->why);
+		putchar('\n');
+	}
+}
+
+static void take_timeline(void *ctx, struct timeline *t, int rank)
+{
+	struct reading *r = ctx;
+
+	if (r->ranks->n == RANKS_MAX) {
+		timeline_free(t);
 		return;
 	}
-	print_clean(a->file);
-	printf(": %s (%s): %lld values, %lld without a value, %lld facts", probe_status_name(s),
-	       r->probe->name, r->values, r->missing, r->facts);
+	r->ranks->rank[r->ranks->n] = rank >= 0 ? rank : (int)r->ranks->n;
+	r->ranks->v[r->ranks->n++] = t;
+}
+
+static void end_json(const struct reading *r, enum probe_status s, const char *detail)
+{
+	_cleanup_(json_freep) struct json *o = json_object();
+
+	json_set_text(o, "kind", "status");
+	set_clean(o, "file", r->file);
+	json_set_text(o, "probe", r->probe->name);
+	json_set_text(o, "status", probe_status_name(s));
+	set_clean(o, "detail", detail && *detail ? detail : NULL);
+	json_set_i64(o, "values", r->values);
+	json_set_i64(o, "missing", r->missing);
+	json_set_i64(o, "facts", r->facts);
+	json_set_i64(o, "ignored", r->ignored);
+	json_set_i64(o, "lines", r->lines);
+	json_set_i64(o, "lines_used", r->used);
+	print_object(o);
+}
+
+static void print_end(const struct reading *r, enum probe_status s, const char *detail)
+{
+	if (r->table) {
+		pivot_print(r->steps);
+		listing_print(r->table);
+	}
+	if (r->json) {
+		end_json(r, s, detail);
+		return;
+	}
+	print_clean(r->file);
+	printf(": %s (%s): %lld values, %lld without a value, %lld facts, from %lld of %lld lines",
+	       probe_status_name(s), r->probe->name, r->values, r->missing, r->facts,
+	       (long long)r->used, (long long)r->lines);
 	if (detail && *detail) {
 		fputs("; ", stdout);
 		print_clean(detail);
@@ -309,7 +406,7 @@ static int cannot_read(gzFile f, const char *file, struct err *e)
 			    : err_set(e, ERR_IO, "%s: a damaged gzip file: %s", file, why);
 }
 
-static int choose(const struct args *a, const struct probe **out, struct err *e)
+static int choose(const struct args *a, const char *file, const struct probe **out, struct err *e)
 {
 	_cleanup_free_ char *head = NULL;
 	gzFile f;
@@ -319,12 +416,12 @@ static int choose(const struct args *a, const struct probe **out, struct err *e)
 		*out = probe_find(a->as ? a->as : "pattern");
 		return *out ? 0 : unknown_probe(a->as ? a->as : "pattern", e);
 	}
-	if (!(f = gzopen(a->file, "rbe")))
-		return err_sys(e, ERR_NOT_FOUND, "%s", a->file);
+	if (!(f = gzopen(file, "rbe")))
+		return err_sys(e, ERR_NOT_FOUND, "%s", file);
 	head = xmalloc(HEAD_BYTES);
 	n = gzread(f, head, HEAD_BYTES);
 	if (n < 0)
-		rc = cannot_read(f, a->file, e);
+		rc = cannot_read(f, file, e);
 	gzclose(f);
 	if (rc < 0)
 		return rc;
@@ -334,85 +431,86 @@ static int choose(const struct args *a, const struct probe **out, struct err *e)
 			e, ERR_NOT_FOUND,
 			"%s: %s; `fettle probe --list` says what can be read, --as NAME chooses, "
 			"--pattern RE reads a format of your own",
-			a->file, n ? "no probe knows such a text" : "the file is empty");
+			file, n ? "no probe knows such a text" : "the file is empty");
 	return 0;
 }
 
-static void take_timeline(void *ctx, struct timeline *t, int rank)
+static int read_file(const struct args *a, const char *file, const struct probe *p,
+		     struct ranks *ranks)
 {
-	struct reading *r = ctx;
-	struct ranks *all = r->ranks;
-
-	if (!all || all->n == RANKS_MAX) {
-		timeline_free(t);
-		return;
-	}
-	all->rank[all->n] = rank >= 0 ? rank : (int)all->n;
-	all->time[all->n++] = t;
-}
-
-static int read_file(const struct args *a, const struct probe *p, struct ranks *ranks)
-{
-	struct probe_context c = {.file = a->file, .pattern = a->pattern, .metric = a->metric};
-	struct reading r = {
-		.probe = p, .json = a->json, .ranks = ranks, .table = pivot_new(p->table)};
-	struct probe_sink sink = {
-		.value = take_value, .fact = take_fact, .timeline = take_timeline, .ctx = &r};
+	struct reading r = {.file = file, .probe = p, .json = a->json, .ranks = ranks};
+	struct probe_context c = {
+		.file = file, .pattern = a->pattern, .metric = a->metric, .lines = &r.lines};
+	struct probe_sink sink = {.value = take_value,
+				  .fact = take_fact,
+				  .ctx = &r,
+				  .timeline = take_timeline,
+				  .ignored = take_ignored};
 	struct buf detail = {0};
 	struct err e = {0};
-	enum probe_status s = probe_file(p, &c, a->file, &sink, &detail, &e);
-	int status = s == PROBE_OK || s == PROBE_PARTIAL ? 0 : EXIT_PERMANENT;
+	enum probe_status s;
+	int status;
 
-	pivot_print(r.table);
-	pivot_free(r.table);
+	if (!a->json && !a->values) {
+		r.table = listing_new();
+		r.steps = pivot_new(p->table);
+	}
+	s = probe_file(p, &c, file, &sink, &detail, &e);
+	status = s == PROBE_OK || s == PROBE_PARTIAL ? 0 : EXIT_PERMANENT;
 	if (e.code != ERR_OK) {
 		status = cmd_fail(&cmd_probe, &e);
 	} else {
-		print_end(a, &r, s, detail.data);
+		print_end(&r, s, detail.data);
+		fflush(stdout);
 		if (status)
-			fprintf(stderr, "fettle probe: error: %s: %s%s%s\n", a->file,
+			fprintf(stderr, "fettle probe: error: %s: %s%s%s\n", file,
 				s == PROBE_ABSENT ? "nothing of this kind is in it"
 						  : "the tool failed",
 				detail.len ? ": " : "", detail.len ? detail.data : "");
 	}
+	pivot_free(r.steps);
+	listing_free(r.table);
 	buf_free(&detail);
 	return status;
 }
 
-/* The same collective on each rank: who waited, and for whom. */
+/* The same collectives on all ranks: who waits, and for whom. */
 static void compare_ranks(const struct args *a, const struct ranks *ranks)
 {
-	struct reading r = {.json = a->json, .table = pivot_new(NULL)};
+	static const struct probe all = {.name = "ranks"};
+	struct reading r = {.file = "all ranks", .probe = &all, .json = a->json};
 	struct probe_sink sink = {.value = take_value, .fact = take_fact, .ctx = &r};
 	struct emit o;
 
+	if (ranks->n < 2)
+		return;
 	emit_open(&o, NULL, &sink);
-	trace_emit_waits(&o, ranks->time, ranks->rank, ranks->n);
+	trace_emit_waits(&o, ranks->v, ranks->rank, ranks->n);
 	emit_close(&o);
-	pivot_free(r.table);
 }
 
-/* All files, one after another; the exit status is the worst of theirs. */
-static int read_files(struct args *a)
+static int read_all(const struct args *a)
 {
-	struct ranks *ranks = a->files.n > 1 ? xcalloc(1, sizeof(*ranks)) : NULL;
-	int status = 0;
+	struct ranks *ranks = xcalloc(1, sizeof(*ranks));
+	int worst = 0;
 
-	for (size_t i = 0; i < a->files.n; i++) {
+	for (char **file = a->files; *file; file++) {
 		const struct probe *p = NULL;
 		struct err e = {0};
-		int one;
+		int status;
 
-		a->file = a->files.v[i];
-		one = choose(a, &p, &e) < 0 ? cmd_fail(&cmd_probe, &e) : read_file(a, p, ranks);
-		status = one > status ? one : status;
+		if (file != a->files && !a->json)
+			putchar('\n');
+		fflush(stdout); /* errors stand where they belong */
+		status = choose(a, *file, &p, &e) < 0 ? cmd_fail(&cmd_probe, &e)
+						      : read_file(a, *file, p, ranks);
+		worst = status > worst ? status : worst;
 	}
-	if (ranks && ranks->n > 1)
-		compare_ranks(a, ranks);
-	for (size_t i = 0; ranks && i < ranks->n; i++)
-		timeline_free(ranks->time[i]);
+	compare_ranks(a, ranks);
+	for (size_t i = 0; i < ranks->n; i++)
+		timeline_free(ranks->v[i]);
 	free(ranks);
-	return status;
+	return worst;
 }
 
 static int run(int argc, char **argv)
@@ -424,26 +522,23 @@ static int run(int argc, char **argv)
 		 "read lines that match; named groups are metrics, `step` and `rank` (PCRE2)", 0},
 		{"metric", 'm', "NAME", 0, "with --pattern: metric that the group `value` feeds",
 		 0},
-		{"json", 'j', NULL, 0, "a JSON object a line, the status last", 0},
-		{"list", 'l', NULL, 0, "name the probes", 0},
+		{"values", 'v', NULL, 0, "each value with its line, in place of the table", 0},
+		{"json", 'j', NULL, 0, "a JSON object a line, the status of a file last", 0},
+		{"list", 'l', NULL, 0, "name the formats and the metrics", 0},
 		{0}};
 	static const struct argp argp = {
 		.options = opts,
 		.parser = parse,
 		.args_doc = "FILE...",
-		.doc = "Read what a tool or a training script printed (gzip too): values with "
-		       "their "
-		       "line, facts, status. Traces give a table, a row a step (shares in "
-		       "percent); those of several ranks are compared.\v"
+		.doc = "Read what a tool or a training script printed (gzip too): a table of its "
+		       "metrics, facts, what was ignored and why, status. Traces of several ranks "
+		       "are compared.\v"
 		       "Exit status 0 when it was read whole or in part, 4 when the tool failed or "
 		       "nothing of the kind is in the file."};
 	struct args a = {0};
-	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	status = a.list ? list(a.json) : read_files(&a);
-	strv_free(&a.files);
-	return status;
+	return a.list ? list(a.json) : read_all(&a);
 }
 
 const struct cmd cmd_probe = {

@@ -36,6 +36,30 @@ options_of() {
 	[[ $output == *'step_time_ms '*' ms'* ]]
 }
 
+@test "probe: a table of the metrics, what was ignored and why, how much of the text was used" {
+	run "$FETTLE" probe "$FIX/messy-mixed-stream.txt"
+	[ "$status" -eq 0 ]
+	[[ ${lines[0]} == metric*n*mean*min*max*last*unit ]]
+	[[ $output == *'step_time_ms '*' 2 '*' 142256 '*' 129029 '*' 155484 '*' 129029  ms'* ]]
+	[[ $output == *'grad_norm '*'(2 without a value: inf)'* ]]
+	[[ $output == *'ignored: 1 time: SamplesPerSec is cut or holds no number; line 5: '*'1292,64'* ]]
+	[[ ${lines[-1]} == *': partial (train_log): '*', from 5 of 10 lines; 4 bad lines, the first is line 2'* ]]
+}
+
+@test "probe: several files, the worst status; --values shows each value" {
+	run "$FETTLE" probe --values "$FIX/nanogpt.txt" "$FIX/llmc.txt"
+	[ "$status" -eq 0 ]
+	[[ $output == *'step 10     step_time_ms 1394.69 ms'* ]]
+	[[ $output == *'step 2      step_time_ms 2391.52 ms'* ]]
+	[ "$(grep -c ': ok (train_log): ' <<<"$output")" -eq 2 ]
+	run "$FETTLE" probe "$FIX/nanogpt.txt" none.txt "$FIX/slurm-end.txt"
+	[ "$status" -eq 4 ]
+	[[ $output == *'ok (train_log)'*'none.txt: No such file'*'failed (slurm_end)'* ]]
+	"$FETTLE" probe --json "$FIX/nanogpt.txt" "$FIX/nccl-tests-cut.txt" >two.json
+	[ "$(jq -r 'select(.kind == "status") | .probe' two.json | paste -sd' ')" = 'train_log nccl_tests' ]
+	[ "$(jq -r 'select(.kind == "ignored") | .why' two.json)" = 'a row that is cut' ]
+}
+
 @test "probe: --json is a JSON object a line, the status last" {
 	"$FETTLE" probe --json "$FIX/smi-h200.csv" >smi.json
 	jq -e . smi.json >/dev/null
@@ -88,11 +112,11 @@ options_of() {
 	run "$FETTLE" probe own.txt
 	[ "$status" -eq 4 ]
 	[[ $output == *'no probe knows such a text'* ]]
-	run "$FETTLE" probe -p 'it (?<step>\d+) cost (?<loss>\S+)' own.txt
+	run "$FETTLE" probe -v -p 'it (?<step>\d+) cost (?<loss>\S+)' own.txt
 	[ "$status" -eq 0 ]
 	[[ $output == *'step 2 '*'loss 2.25'* ]]
 	run "$FETTLE" probe -p 'it (?<step>\d+) cost (?<value>\S+)' -m val_loss own.txt
-	[[ $output == *'val_loss 2.5'* ]]
+	[[ $output == *'val_loss '*' 2 '*' 2.375 '*' 2.25 '*' 2.5 '* ]]
 	run "$FETTLE" probe --as nccl_tests own.txt
 	[ "$status" -eq 4 ]
 	[[ $output == *': absent (nccl_tests)'* ]]
@@ -122,13 +146,15 @@ options_of() {
 	"$FETTLE" probe --json -p '(?<loss>1.5).*' evil.txt | jq -e . >/dev/null
 }
 
-@test "probe --list names every probe" {
+@test "probe --list names every format and every metric" {
 	run "$FETTLE" probe --list
 	for f in "$TOP"/probes/probe_*.c; do
 		name=$(basename "$f" .c)
 		[[ $output == *"${name#probe_} "* ]] || { echo "not listed: $name"; return 1; }
 	done
-	[ "$("$FETTLE" probe --list --json | jq length)" -eq "$(find "$TOP/probes" -name 'probe_*.c' | wc -l)" ]
+	[ "$("$FETTLE" probe --list --json | jq '.formats | length')" -eq "$(find "$TOP/probes" -name 'probe_*.c' | wc -l)" ]
+	[[ $output == *'  step_time_ms '*' ms '*' down '*'time of one training step'* ]]
+	[ "$("$FETTLE" probe --list --json | jq '.metrics | length')" -eq "$(grep -c '^METRIC' "$TOP/experiments/metrics.def")" ]
 }
 
 # -- knobs -------------------------------------------------------------------------------------

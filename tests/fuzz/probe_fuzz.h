@@ -73,10 +73,20 @@ static inline void fuzz_fact(void *ctx, const struct probe_fact *f)
 	t->n++;
 }
 
+static inline void fuzz_ignored(void *ctx, const struct probe_ignored *i)
+{
+	struct fuzz_tally *t = ctx;
+
+	fuzz_need(i->why && *i->why && i->line >= 0, "why something is ignored");
+	fuzz_need(strlen(i->raw) <= PROBE_RAW_MAX, "raw text of what is ignored");
+	fuzz_mix(t, i->raw, strlen(i->raw));
+}
+
 static inline bool fuzz_once(const struct probe *p, const struct probe_context *c, const char *text,
 			     size_t n, size_t chunk, struct fuzz_tally *t)
 {
-	struct probe_sink sink = {.value = fuzz_value, .fact = fuzz_fact, .ctx = t};
+	struct probe_sink sink = {
+		.value = fuzz_value, .fact = fuzz_fact, .ctx = t, .ignored = fuzz_ignored};
 	struct probe_run *r = NULL;
 	struct buf detail = {0};
 	struct err e;

@@ -74,6 +74,14 @@ static inline void found_fact(void *ctx, const struct probe_fact *v)
 			    .is_fact = true};
 }
 
+/* What is ignored must be told in a sentence, with bytes that are still there. */
+static inline void found_ignored(void *ctx, const struct probe_ignored *i)
+{
+	(void)ctx;
+	assert_true(i->why && *i->why && i->line >= 0);
+	assert_true(strlen(i->raw) <= PROBE_RAW_MAX);
+}
+
 static inline void findings_free(struct findings *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
@@ -91,7 +99,8 @@ static inline struct findings findings_of(const struct probe *p, const struct pr
 					  const char *text, size_t n, size_t chunk)
 {
 	struct findings f = {0};
-	struct probe_sink sink = {.value = found_value, .fact = found_fact, .ctx = &f};
+	struct probe_sink sink = {
+		.value = found_value, .fact = found_fact, .ctx = &f, .ignored = found_ignored};
 	struct probe_context none = {.file = "test"};
 	struct probe_run *r = NULL;
 	struct err e = {0};

@@ -209,7 +209,8 @@ static void check_text(struct tally *t, const struct expected *line, size_t n, c
 {
 	_cleanup_free_ char *name = xstrdup(line->f[PROBE_FIELD]);
 	struct findings f = {0};
-	struct probe_sink sink = {.value = found_value, .fact = found_fact, .ctx = &f};
+	struct probe_sink sink = {
+		.value = found_value, .fact = found_fact, .ctx = &f, .ignored = found_ignored};
 	const struct probe *p;
 	bool by_itself = str_ends(name, "*");
 	struct err e;
