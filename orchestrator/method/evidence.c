@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "orchestrator/base/fs.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/method/method.h"
@@ -313,6 +314,44 @@ static void compare_tokens(struct evidence *v, const struct json *a, const struc
 	}
 }
 
+/* Programs that start another one and wait for it. */
+static bool waits(const char *name)
+{
+	static const char *const names[] = {"srun",    "mpirun",  "mpiexec", "mpiexec.hydra",
+					    "orterun", "prterun", "ibrun",   "sh",
+					    "bash",    "dash",    "zsh",     "ksh",
+					    "env",     "timeout", "time",    "nice",
+					    "nohup",   "taskset", "numactl"};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (str_eq(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Heap; "" when it cannot be told. */
+static char *program(const char *argv_json)
+{
+	_cleanup_(json_freep) struct json *argv = NULL;
+
+	if (json_parse("argv", argv_json, strlen(argv_json), &argv, NULL) < 0)
+		return xstrdup("");
+	return xstrdup(fs_basename(json_text(json_first(argv), "")));
+}
+
+/* Does the one show what the launcher of the other was still to start, or had seen end? Then they
+ * are not the same process, and a launcher's environment is not that of its ranks. */
+static bool other_depth(const char *a, const char *b)
+{
+	_cleanup_free_ char *pa = NULL, *pb = NULL;
+
+	if (!a || !b || strcmp(a, b) == 0)
+		return false;
+	pa = program(a);
+	pb = program(b);
+	return !str_eq(pa, pb) && (waits(pa) || waits(pb));
+}
+
 static void compare_argv(struct evidence *v, const struct shown *base, const struct shown *t,
 			 int rank)
 {
@@ -332,6 +371,7 @@ static void compare_argv(struct evidence *v, const struct shown *base, const str
 static void compare(struct evidence *v, const struct shown *t, const struct shown *other)
 {
 	const struct bundle *bundle = knob_bundle(v->knob, v->value);
+	bool skip = false;
 
 	/* Another command is another world: all that differs is the declared difference. */
 	if (bundle && bundle->command.n)
@@ -339,7 +379,12 @@ static void compare(struct evidence *v, const struct shown *t, const struct show
 	for (size_t i = t->from; i < t->from + t->n && !v->reason; i++) {
 		const struct effective_row *row = &v->rows[i];
 
-		if (!value_of(v, other, row->rank, "argv"))
+		if (i == t->from || row->rank != row[-1].rank) {
+			const char *argv = value_of(v, other, row->rank, "argv");
+
+			skip = !argv || other_depth(value_of(v, t, row->rank, "argv"), argv);
+		}
+		if (skip)
 			continue;
 		if (str_starts(row->key, "env.") || str_starts(row->key, "envhash."))
 			compare_env(v, other, row);

@@ -24,3 +24,20 @@ teardown() {
 		JOIN trial t ON t.id = e.trial JOIN arm a ON a.id = t.arm
 		WHERE a.role = 'treatment' AND e.key = 'env.OMP_NUM_THREADS' AND e.value = '3' AND e.rank >= 0 ORDER BY 1)")" = '0 1' ]
 }
+
+# The command as it is typed at a prompt: srun makes its own allocation from here, or a step of ours.
+@test "ab: a command that is srun itself, from this machine and in an allocation" {
+	cat >"$BATS_TEST_TMPDIR/train.sh" <<-'END'
+		#!/bin/sh
+		[ "$SPEED" = fast ] || sleep 2
+	END
+	chmod +x "$BATS_TEST_TMPDIR/train.sh"
+	for where in '-s local' '-s slurm --nodes 2 --tasks-per-node 1'; do
+		# shellcheck disable=SC2086  # options
+		run "$FETTLE" ab -w "$WS" $where --quiet --mode quick --warmup-trials 0 --seed 1 --workdir /tmp \
+			--env SPEED=fast -- srun -N2 "$BATS_TEST_TMPDIR/train.sh"
+		echo "$output"
+		[ "$status" = 0 ]
+		[[ ${lines[-1]} == 'verdict: accepted: B is better than A (SPEED=fast): trial_wall_s +'* ]]
+	done
+}

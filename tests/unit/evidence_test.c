@@ -565,6 +565,39 @@ static void a_rank_less_in_the_baseline(struct scene *s)
 	drop(&s->t[0], 1, NULL);
 }
 
+/* A run that was over before the agent looked shows its launcher alone. */
+static void only_the_launcher_in_the_treatment(struct scene *s)
+{
+	set(&s->t[0], 0, "env.CUDA_VISIBLE_DEVICES", "0,1");
+	set(&s->t[1], 0, "argv", "[\"/usr/bin/srun\",\"-N2\",\"train\",\"--keep\",\"1\"]");
+}
+
+static void only_the_launcher_in_the_baseline(struct scene *s)
+{
+	set(&s->t[0], 0, "argv", "[\"bash\",\"train\",\"--keep\",\"1\"]");
+}
+
+static void launchers_of_two_kinds(struct scene *s)
+{
+	set(&s->t[0], 0, "argv", "[\"/bin/sh\",\"train\",\"--keep\",\"1\"]");
+	set(&s->t[1], 0, "argv", "[\"srun\",\"-N2\",\"train\",\"--keep\",\"1\"]");
+}
+
+static void the_launcher_in_both(struct scene *s)
+{
+	set(&s->t[0], 0, "argv", "[\"srun\",\"train\",\"--keep\",\"1\"]");
+	set(&s->t[1], 0, "argv", "[\"srun\",\"-N4\",\"train\",\"--keep\",\"1\"]");
+}
+
+static void test_a_launcher_is_not_compared_with_what_it_starts(void **state)
+{
+	(void)state;
+	spoiled("E", "1", 1, only_the_launcher_in_the_treatment, NULL);
+	spoiled("E", "1", 1, only_the_launcher_in_the_baseline, NULL);
+	spoiled("E", "1", 1, launchers_of_two_kinds, NULL);
+	spoiled("E", "1", 1, the_launcher_in_both, "the argument -N4 stands in one arm only");
+}
+
 static void test_a_rank_that_only_one_arm_shows(void **state)
 {
 	(void)state;
@@ -600,6 +633,7 @@ int main(void)
 		cmocka_unit_test(test_an_undeclared_variable),
 		cmocka_unit_test(test_an_undeclared_argument),
 		cmocka_unit_test(test_what_may_differ),
+		cmocka_unit_test(test_a_launcher_is_not_compared_with_what_it_starts),
 		cmocka_unit_test(test_a_rank_that_only_one_arm_shows),
 		cmocka_unit_test(test_a_failed_trial_is_no_evidence),
 	};
