@@ -40,6 +40,10 @@ const struct probe *probe_sniff(const char *head, size_t n)
 	const struct probe *best = NULL;
 	int best_score = SNIFF_SURE - 1;
 
+	if (n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) {
+		head += 3;
+		n -= 3;
+	}
 	for (size_t i = 0; probe_table[i]; i++) {
 		int score = probe_table[i]->sniff ? probe_table[i]->sniff(head, n) : 0;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * iostat -o JSON. The first report is the mean since boot and is dropped (a run with -y loses one
- * second by that); a document that SIGTERM or SIGKILL left open is read up to its last report. kB
- * and MB are 1024-based. A device whose name begins with a blank is the total of a -g group. Time
- * is local unless S_TIME_FORMAT=ISO gives its zone.
+ * second by that); where there is no other it is given with the label since=boot. A document that
+ * SIGTERM or SIGKILL left open is read up to its last report. kB and MB are 1024-based. A device
+ * whose name begins with a blank is the total of a -g group. Time is local unless S_TIME_FORMAT=ISO
+ * gives its zone.
  *
  * Labels: device. With -p partitions come too: the reader of the values chooses devices.
  */
@@ -18,7 +19,7 @@
 
 #define REPORT "sysstat.hosts[].statistics[]"
 
-enum { TEXT_MAX = 48, DEVICE_MAX = 64 };
+enum { TEXT_MAX = 48, DEVICE_MAX = 64, FIRST_MAX = 4096 /* disks of a report */ };
 
 static const struct {
 	const char *key, *metric;
@@ -54,16 +55,25 @@ static const struct {
 enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IOWAIT, CPU_STEAL, CPU_IDLE, CPU_N };
 static const char *const cpu_keys[CPU_N] = {"user", "nice", "system", "iowait", "steal", "idle"};
 
+/* What waits until its object ends, since members have no order. "" is not given. */
+struct object {
+	bool is_disk;
+	char device[DEVICE_MAX];
+	char disk[ARRAY_LEN(disk_keys)][TEXT_MAX];
+	char cpu[CPU_N][TEXT_MAX];
+	int64_t t_us, line;
+};
+
 struct probe_run {
 	struct jsonstream *json;
 	struct emit out;
 	int64_t reports; /* begun in this host's list */
 	int64_t all_reports;
 	int64_t t_us;
-	/* What waits until its object ends, since members have no order. "" is not given. */
-	char device[DEVICE_MAX];
-	char disk[ARRAY_LEN(disk_keys)][TEXT_MAX];
-	char cpu[CPU_N][TEXT_MAX];
+	struct object now;
+	struct object *first; /* those of the first report, until a second one begins */
+	size_t n_first, cap_first;
+	bool replaying;
 };
 
 static void keep(char *out, size_t max, struct span t)
@@ -77,17 +87,17 @@ static void keep(char *out, size_t max, struct span t)
 static void take_disk(struct probe_run *r, const char *key, struct span text)
 {
 	if (str_eq(key, "disk_device"))
-		keep(r->device, sizeof(r->device), text);
+		keep(r->now.device, sizeof(r->now.device), text);
 	for (size_t i = 0; i < ARRAY_LEN(disk_keys); i++)
 		if (str_eq(key, disk_keys[i].key))
-			keep(r->disk[i], TEXT_MAX, text);
+			keep(r->now.disk[i], TEXT_MAX, text);
 }
 
 static void take_cpu(struct probe_run *r, const char *key, struct span text)
 {
 	for (size_t i = 0; i < CPU_N; i++)
 		if (str_eq(key, cpu_keys[i]))
-			keep(r->cpu[i], TEXT_MAX, text);
+			keep(r->now.cpu[i], TEXT_MAX, text);
 }
 
 static void on_leaf(void *ctx, const char *path, enum jsonstream_kind kind, struct span text,
@@ -115,30 +125,36 @@ static void on_open(void *ctx, const char *path)
 	if (str_eq(path, "sysstat.hosts[]")) {
 		r->reports = 0;
 	} else if (str_eq(path, REPORT)) {
-		r->reports++;
+		if (++r->reports == 2)
+			r->n_first = 0;
 		r->all_reports++;
 		r->t_us = -1;
 	} else if (str_eq(path, REPORT ".disk[]")) {
-		r->device[0] = '\0';
-		memset(r->disk, 0, sizeof(r->disk));
+		r->now.device[0] = '\0';
+		memset(r->now.disk, 0, sizeof(r->now.disk));
 	} else if (str_eq(path, REPORT ".avg-cpu")) {
-		memset(r->cpu, 0, sizeof(r->cpu));
+		memset(r->now.cpu, 0, sizeof(r->now.cpu));
 	}
+}
+
+static struct emit_tag tag_of(const struct probe_run *r, struct emit_labels *ls)
+{
+	if (r->now.is_disk)
+		emit_label(ls, "device", span_of(r->now.device));
+	if (r->replaying)
+		emit_label(ls, "since", span_of("boot"));
+	return (struct emit_tag){-1, r->t_us, ls->v, ls->n};
 }
 
 static void emit_disk(struct probe_run *r)
 {
-	struct emit_tag tag = {.step = -1, .t_us = r->t_us};
 	struct emit_labels ls = {.n = 0};
+	struct emit_tag tag = tag_of(r, &ls);
 
-	if (r->reports < 2 || !r->device[0] || r->device[0] == ' ')
-		return;
-	emit_label(&ls, "device", span_of(r->device));
-	tag.labels = ls.v;
-	tag.n_labels = ls.n;
 	for (size_t i = 0; i < ARRAY_LEN(disk_keys); i++)
-		if (r->disk[i][0] && !emit_token(&r->out, disk_keys[i].metric, span_of(r->disk[i]),
-						 disk_keys[i].scale, &tag))
+		if (r->now.disk[i][0] &&
+		    !emit_token(&r->out, disk_keys[i].metric, span_of(r->now.disk[i]),
+				disk_keys[i].scale, &tag))
 			emit_bad(&r->out, "a member of a disk is no number");
 }
 
@@ -146,18 +162,56 @@ static void emit_cpu(struct probe_run *r)
 {
 	static const char *const metrics[CPU_N] = {
 		NULL, NULL, "cpu_system_pct", "cpu_iowait_pct", "cpu_steal_pct", "cpu_idle_pct"};
-	struct emit_tag tag = {.step = -1, .t_us = r->t_us};
+	struct emit_labels ls = {.n = 0};
+	struct emit_tag tag = tag_of(r, &ls);
 	double user, nice;
 
-	if (r->reports < 2)
-		return;
 	for (size_t i = 0; i < CPU_N; i++)
-		if (metrics[i] && r->cpu[i][0] &&
-		    !emit_token(&r->out, metrics[i], span_of(r->cpu[i]), 1, &tag))
+		if (metrics[i] && r->now.cpu[i][0] &&
+		    !emit_token(&r->out, metrics[i], span_of(r->now.cpu[i]), 1, &tag))
 			emit_bad(&r->out, "a member of avg-cpu is no number");
-	if (num_whole(span_of(r->cpu[CPU_USER]), &user) &&
-	    num_whole(span_of(r->cpu[CPU_NICE]), &nice))
+	if (num_whole(span_of(r->now.cpu[CPU_USER]), &user) &&
+	    num_whole(span_of(r->now.cpu[CPU_NICE]), &nice))
 		emit_value(&r->out, "cpu_user_pct", user + nice, &tag);
+}
+
+/* An object of the first report waits for what comes after it. */
+static void end_object(struct probe_run *r, bool is_disk)
+{
+	r->now.is_disk = is_disk;
+	if (is_disk && (!r->now.device[0] || r->now.device[0] == ' '))
+		return;
+	if (r->reports > 1 || r->replaying) {
+		(is_disk ? emit_disk : emit_cpu)(r);
+		return;
+	}
+	if (r->n_first == FIRST_MAX)
+		return;
+	r->first = xgrow(r->first, r->n_first, &r->cap_first, sizeof(*r->first));
+	r->now.t_us = r->t_us;
+	r->now.line = r->out.raw_of ? r->out.raw_of->line : 0;
+	r->first[r->n_first++] = r->now;
+}
+
+/* There was one report alone. */
+static void replay(struct probe_run *r)
+{
+	struct input_line l = {.text = "",
+			       .whole = "",
+			       .host = "",
+			       .rank = -1,
+			       .local_rank = -1,
+			       .complete = true};
+
+	r->replaying = true;
+	for (size_t i = 0; i < r->n_first; i++) {
+		r->now = r->first[i];
+		r->t_us = r->now.t_us;
+		l.line = r->now.line;
+		emit_begin(&r->out, &l);
+		end_object(r, r->now.is_disk);
+	}
+	r->out.raw_of = NULL;
 }
 
 static void on_close(void *ctx, const char *path)
@@ -165,9 +219,9 @@ static void on_close(void *ctx, const char *path)
 	struct probe_run *r = ctx;
 
 	if (str_eq(path, REPORT ".disk[]"))
-		emit_disk(r);
+		end_object(r, true);
 	else if (str_eq(path, REPORT ".avg-cpu"))
-		emit_cpu(r);
+		end_object(r, false);
 }
 
 static int iostat_open(const struct probe_context *c, const struct probe_sink *sink,
@@ -192,18 +246,27 @@ static int iostat_feed(struct probe_run *r, const char *bytes, size_t n, struct 
 
 static enum probe_status judge(struct probe_run *r, struct buf *detail)
 {
+	struct buf why = {0};
+	enum jsonstream_end end = jsonstream_finish(r->json, &why);
 	enum probe_status s;
 
+	if (r->all_reports == 1)
+		replay(r);
 	if (!r->out.values && !r->out.missing) {
 		if (detail)
 			buf_str(detail, r->all_reports ? "only the report since boot"
 						       : "no report of iostat");
-		return PROBE_ABSENT;
+		s = PROBE_ABSENT;
+	} else {
+		s = emit_status(&r->out, detail);
+		if (s == PROBE_OK && end != JSONSTREAM_WHOLE) {
+			s = PROBE_PARTIAL;
+			if (detail)
+				buf_str(detail, why.data ? why.data : "cut");
+		}
 	}
-	s = emit_status(&r->out, detail);
-	if (s != PROBE_OK)
-		return s;
-	return jsonstream_finish(r->json, detail) == JSONSTREAM_WHOLE ? PROBE_OK : PROBE_PARTIAL;
+	buf_free(&why);
+	return s;
 }
 
 static enum probe_status iostat_finish(struct probe_run *r, struct buf *detail)
@@ -212,6 +275,7 @@ static enum probe_status iostat_finish(struct probe_run *r, struct buf *detail)
 
 	jsonstream_free(r->json);
 	emit_close(&r->out);
+	free(r->first);
 	free(r);
 	return s;
 }

@@ -75,7 +75,16 @@ static void test_odd(void **state)
 	findings_free(&f);
 	f = findings_text(&probe_iostat_json,
 			  "{\"sysstat\":{\"hosts\":[{\"statistics\":[{\"disk\":["
-			  "{\"disk_device\":\"a\",\"r/s\":1}]}]}]}}\n");
+			  "{\"disk_device\":\"a\",\"r/s\":1},\n"
+			  "{\"disk_device\":\" disks\",\"r/s\":1}]}]}]}}\n");
+	/* A report alone is that since boot, and says so. */
+	check_status(&f, PROBE_OK);
+	check_at(&f, "disk_r_iops", -1, "device=a,since=boot", 1);
+	assert_int_equal(f.v[0].line, 1);
+	assert_int_equal(f.n, 1);
+	findings_free(&f);
+	f = findings_text(&probe_iostat_json,
+			  "{\"sysstat\":{\"hosts\":[{\"statistics\":[{}]}]}}\n");
 	check_status(&f, PROBE_ABSENT);
 	assert_non_null(strstr(f.detail.data, "since boot"));
 	findings_free(&f);

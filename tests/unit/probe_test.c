@@ -57,6 +57,13 @@ static void test_sniff(void **state)
 		p = probe_sniff(text.data, text.len < 8192 ? text.len : 8192);
 		if (!p || !str_eq(p->name, t[i].probe))
 			fail_msg("%s: %s", t[i].file, p ? p->name : "nothing");
+		/* A BOM before it changes nothing. */
+		struct buf bom = {0};
+
+		buf_str(&bom, "\xef\xbb\xbf");
+		buf_put(&bom, text.data, text.len);
+		assert_ptr_equal(probe_sniff(bom.data, bom.len), probe_sniff(text.data, text.len));
+		buf_free(&bom);
 		buf_free(&path);
 		buf_free(&text);
 	}
