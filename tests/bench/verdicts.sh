@@ -39,9 +39,13 @@ wanted() {
 	done
 	return 1
 }
-# recipe MODE ROUNDS: the ten candidates of the tests in that mode.
+# recipe MODE[/BLOCKS] ROUNDS: the ten candidates of the tests in that mode; so many blocks share an allocation.
 recipe() {
-	sed -e "s/mode = \"standard\"/mode = \"$1\"/" -e "s/rounds = 3/rounds = $2/" tests/fixtures/recipes/ten.lua
+	sed -e "s/mode = \"standard\"/mode = \"${1%/*}\"/" -e "s/rounds = 3/rounds = $2/" tests/fixtures/recipes/ten.lua |
+		case $1 in
+		*/*) sed "s/rounds = $2,/&\n\tblocks_per_allocation = ${1#*/},/" ;;
+		*) cat ;;
+		esac
 }
 # make_row ID MODE ROUNDS TRUTH: $keep/row-ID.json. Rows must not share their noise: each has a seed of its own.
 make_row() {
@@ -141,6 +145,10 @@ null_rows() {
 	false_wins 10 'noise 2 %, 5 % of trials fail' standard 3 5 \
 		'{"sd_run": 0.02, "sd_alloc": 0.03, "faults": {"failed_trial": 0.05}}'
 	false_wins 11 'noise 2 %, arm by allocation 1 %' standard 3 5 '{"sd_run": 0.02, "sd_alloc": 0.03, "sd_arm_alloc": 0.01}'
+	false_wins 23 'noise 2 %, arm by allocation 1 %, 2 blocks an allocation' standard/2 3 5 \
+		'{"sd_run": 0.02, "sd_alloc": 0.03, "sd_arm_alloc": 0.01}'
+	false_wins 24 'noise 2 %, arm by allocation 1 %, 4 blocks an allocation' standard/4 3 5 \
+		'{"sd_run": 0.02, "sd_alloc": 0.03, "sd_arm_alloc": 0.01}'
 	false_wins 12 'noise 2 %, one confirm at full alpha' standard 1 5 '{"sd_run": 0.02, "sd_alloc": 0.03}'
 	false_wins 13 'noise 2 %, strict' strict 3 1 '{"sd_run": 0.02, "sd_alloc": 0.03}'
 }
