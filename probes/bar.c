@@ -27,16 +27,21 @@ static bool take_counts(struct span *t, struct bar *b)
 /* [D day(s), ][H:]MM:SS in seconds, -1 when it is none. */
 static double clock_seconds(struct span t)
 {
-	double s = 0, v;
-	struct span f;
+	struct span f, days = t, clock = span_after(t, ", ");
+	double s = 0, v, more = 0;
 	int parts = 0;
+
+	if (clock.s && span_has(t, " day") && span_word(&days, &f) && num_whole(f, &more)) {
+		more *= 86400;
+		t = clock;
+	}
 
 	while (span_next(&t, ":", &f)) {
 		if (!num_whole(f, &v) || v < 0 || ++parts > 3)
 			return -1;
 		s = s * 60 + v;
 	}
-	return parts >= 2 ? s : -1;
+	return parts >= 2 ? more + s : -1;
 }
 
 /* "6.39s/it" or "1.83it/s"; any other unit is not a step. */

@@ -7,6 +7,9 @@
  *   time (ms) | forward-compute: 32054.16 | ... | batch-generator: 182.63
  *   (min, max) time across ranks (ms):
  *       batch-generator ......: (12.31, 98.77)
+ *   times across ranks (ms):
+ *     forward-backward:
+ *        rank  3: 812.5
  *   [Rank 0] (after 1 iterations) memory (MB) | allocated: .. | max reserved: ..
  *    validation loss at iteration 10 | lm loss value: 9.7E+00 | lm loss PPL: .. |
  *
@@ -107,6 +110,9 @@ static const struct {
 	{"lm_loss", "loss"},
 	{"loss", "loss"},
 	{"grad norm", "grad_norm"},
+	{"consumed samples", "consumed_samples"},
+	{"consumed tokens", "consumed_tokens"},
+	{"global batch size", "samples_per_step"},
 	{"number of skipped iterations", "skipped_iters"},
 	{"number of nan iterations", "nan_iters"},
 };
@@ -188,6 +194,7 @@ static bool iteration_line(struct train_state *st, struct emit *o, const struct 
 	rank_before(o, l->text, start);
 	st->step = tag.step;
 	st->block = 0;
+	buf_clear(&st->held);
 	while (next_field(&f, &key, &value))
 		take_field(o, key, value, &rec, &tag);
 	emit_throughput(o, st, &rec, &tag);
@@ -253,6 +260,7 @@ static bool block_head(struct train_state *st, struct span t)
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
 		if (span_eq(t, heads[i].text)) {
 			st->block = heads[i].block;
+			buf_clear(&st->held);
 			return true;
 		}
 	return false;
@@ -291,15 +299,39 @@ static bool timer_name(struct span *t, struct span *name)
 	return name->n > 0 && name->n < n;
 }
 
-/* A block of timers lasts until the next one or the next iteration. Of one that lists each rank
- * nothing is taken. */
+/* "  forward-backward:", then "     rank  3: 812.5" for each rank. */
+static bool rank_timer(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct span t = input_span(l), name, value = span_after(t, "rank "), rank;
+	double n;
+
+	if (!t.n || t.s[0] != ' ' || !span_next(&t, ":", &name) || !t.s)
+		return false;
+	name = span_trim(name);
+	if (!span_trim(t).n && name.n && !memchr(name.s, ' ', name.n) && l->complete) {
+		buf_clear(&st->held);
+		buf_put(&st->held, name.s, name.n);
+		return true;
+	}
+	if (!st->held.len || !value.s || name.s + strlen("rank ") > value.s ||
+	    !span_next(&value, ":", &rank) || !num_whole(rank, &n) || n < 0 || n > 1e7 ||
+	    !train_is_whole(l, value))
+		return false;
+	o->rank = (int)n;
+	emit_timer(o, st, (struct span){st->held.data, st->held.len}, span_trim(value), NULL);
+	return true;
+}
+
+/* A block of timers lasts until the next one or the next iteration. */
 static bool block_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
 	struct span t = input_span(l), name;
 
 	if (block_head(st, span_trim(t)))
 		return true;
-	if (!st->block || st->block == BLOCK_RANKS || !timer_name(&t, &name))
+	if (st->block == BLOCK_RANKS)
+		return rank_timer(st, o, l);
+	if (!st->block || !timer_name(&t, &name))
 		return false;
 	if (st->block == BLOCK_MIN_MAX)
 		emit_min_max(o, st, name, t);

@@ -5,7 +5,7 @@
 #include "probes/bar.h"
 
 extern const struct probe probe_nemo, probe_lightning, probe_torchtune, probe_llmc, probe_train_log,
-	probe_deepspeed, probe_hf_trainer;
+	probe_deepspeed, probe_hf_trainer, probe_megatron;
 
 static void test_nemo(void **state)
 {
@@ -150,6 +150,8 @@ static void test_bar_step(void **state)
 		{" 50%|# | 5/10 [00:30<00:30,  6.39s/it]", 6.39},
 		{" 50%|# | 5/10 [00:30<00:30,  ?it/s]", 6},
 		{" 50%|# | 0/10 [00:00<?,  ?it/s]", -1},
+		{" 50%|# | 9/10 [1 day, 6:00:00<1:00:00,  ?it/s]", 12000},
+		{" 50%|# | 9/10 [2 days, 12:00:00<1:00:00,  ?it/s]", 24000},
 	};
 
 	(void)state;
@@ -201,6 +203,32 @@ static void test_deepspeed_profile(void **state)
 	findings_free(&f);
 }
 
+static void test_megatron_ranks(void **state)
+{
+	static const char text[] =
+		" iteration 3/ 10 | consumed samples: 96 | elapsed time per iteration (ms): 500.0 | "
+		"global batch size: 32 |\n"
+		"times across ranks (ms):\n"
+		"  forward-backward:\n"
+		"     rank  0: 410.25\n"
+		"other: 5\n"
+		"     rank  1: 430.5\n"
+		"  batch-generator:\n"
+		"     rank  0: 7.5\n"
+		"     rank  1: 9.";
+	struct findings f = findings_text(&probe_megatron, text);
+
+	(void)state;
+	check_at(&f, "phase_time_ms", 3, "phase=forward-backward", 410.25);
+	assert_int_equal(found_nth(&f, "phase_time_ms", 1)->rank, 1);
+	assert_true(found_nth(&f, "phase_time_ms", 1)->value == 430.5);
+	check_at(&f, "data_wait_ms", 3, NULL, 7.5);
+	assert_int_equal(found_count(&f, "phase_time_ms"), 3);
+	check_at(&f, "consumed_samples", 3, NULL, 96);
+	check_at(&f, "samples_per_step", 3, NULL, 32);
+	findings_free(&f);
+}
+
 static void test_hf_tables(void **state)
 {
 	struct findings f = findings_fixture(&probe_hf_trainer, "hf-tables.txt");
@@ -230,6 +258,7 @@ int main(void)
 		cmocka_unit_test(test_deepspeed_comms),
 		cmocka_unit_test(test_deepspeed_profile),
 		cmocka_unit_test(test_hf_tables),
+		cmocka_unit_test(test_megatron_ranks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
