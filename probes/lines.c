@@ -21,7 +21,8 @@ static void on_line(void *ctx, const struct input_line *l)
 {
 	struct probe_run *r = ctx;
 
-	if (!span_trim(input_span(l)).n)
+	/* A tool that writes lines draws none again: that is the bar of another writer. */
+	if (l->redrawn || !span_trim(input_span(l)).n)
 		return;
 	emit_begin(&r->out, l);
 	r->kind->line(r->state, &r->out, l);

@@ -11,7 +11,7 @@
 
 struct lines_kind {
 	size_t size; /* of the probe's own state, which is zero when a text begins */
-	/* One line that holds more than blanks; emit_begin() was called for it. */
+	/* One line that holds more than blanks and is no bar's state; emit_begin() was called. */
 	void (*line)(void *state, struct emit *o, const struct input_line *l);
 	/* After the last line. NULL: emit_status() decides. */
 	enum probe_status (*end)(void *state, struct emit *o, struct buf *detail);

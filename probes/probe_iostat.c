@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * iostat as text, of all versions and shapes: -x or not, -k, -m, short (-s), -h, --pretty (the
- * device last), with or without CPUs and times. Columns are found by their names.
+ * iostat as text, of all versions and shapes: -x or not, -k, -m, short (-s), -h (a device's name on
+ * a line of its own, before version 12), --pretty (the device last), with or without CPUs and
+ * times. Columns are found by their names.
  *
  * The first report is the mean since boot and is dropped (with -y that loses one interval). Where a
  * text has no other, it is given with the label since=boot. kB and MB are 1024-based. A decimal
@@ -20,7 +21,7 @@
 #define KIB 1024.0
 #define MIB (1024.0 * 1024)
 
-enum { SECTOR_BYTES = 512 };
+enum { SECTOR_BYTES = 512, DEVICE_BYTES = 64 };
 
 static const struct col disk_cols[] = {
 	{"r/s", "disk_r_iops", 1},
@@ -75,7 +76,8 @@ struct iostat {
 	bool has_time, has_cpu, has_disk; /* of the current report */
 	int64_t reports;                  /* of the current run */
 	int64_t t_us;
-	struct lines_kept first; /* the report since boot, until a second one is there */
+	char alone[DEVICE_BYTES]; /* a device whose numbers are on the next line; "" none */
+	struct lines_kept first;  /* the report since boot, until a second one is there */
 	bool replaying;
 };
 
@@ -139,6 +141,25 @@ static void emit_cells(struct iostat *st, struct emit *o, const struct words *w,
 		emit_value(o, "cpu_user_pct", user + nice, tag);
 }
 
+/* The name of a device alone on its line, and the numbers on the next one (-h of old versions).
+ * True when w is the name; the numbers become a row with its name. */
+static bool take_name_alone(struct iostat *st, const struct input_line *l, struct words *w)
+{
+	if (st->table != TABLE_DISK || st->device != 0)
+		return false;
+	if (w->n == 1 && l->text[0] != ' ' && w->v[0].n < DEVICE_BYTES && l->complete) {
+		memcpy(st->alone, w->v[0].s, w->v[0].n);
+		st->alone[w->v[0].n] = '\0';
+		return true;
+	}
+	if (st->alone[0] && w->n + 1 == st->cols.n && l->text[0] == ' ') {
+		memmove(w->v + 1, w->v, w->n * sizeof(w->v[0]));
+		w->v[0] = span_of(st->alone);
+		w->n++;
+	}
+	return false;
+}
+
 /* A row of the current table; false when it is another writer's line. */
 static bool take_row(struct iostat *st, struct emit *o, const struct input_line *l,
 		     const struct words *w)
@@ -158,7 +179,7 @@ static bool take_row(struct iostat *st, struct emit *o, const struct input_line 
 	    !memchr(w->v[1].s, ',', w->v[1].n))
 		return false;
 	if (st->table == TABLE_DISK) {
-		if (st->device == 0 && l->text[0] == ' ')
+		if (st->device == 0 && l->text[0] == ' ' && w->v[0].s != st->alone)
 			return true;
 		emit_label(&ls, "device", w->v[st->device]);
 	}
@@ -220,8 +241,11 @@ static void read_line(void *state, struct emit *o, const struct input_line *l)
 	if (take_time(st, input_span(l)))
 		return;
 	words_split(&w, input_span(l));
-	if (!take_header(st, &w))
+	if (!take_header(st, &w) && !take_name_alone(st, l, &w)) {
 		take_row(st, o, l, &w);
+		if (w.n && w.v[0].s == st->alone)
+			st->alone[0] = '\0';
+	}
 }
 
 /* What was kept is the whole run: there is no report but that since boot. */

@@ -19,6 +19,12 @@ static void test_reports(void **state)
 	f = findings_fixture(&probe_iostat, "iostat-old-groups.txt");
 	check_status(&f, PROBE_OK);
 	findings_free(&f);
+	f = findings_fixture(&probe_iostat, "iostat-h.txt");
+	check_status(&f, PROBE_OK);
+	check_at(&f, "disk_iops", -1, "device=mapper-of-a-long-name", 11);
+	check_at(&f, "disk_read_bytes_per_s", -1, "device=sda", 122880);
+	assert_int_equal(found_count(&f, "disk_iops"), 2);
+	findings_free(&f);
 	f = findings_fixture(&probe_iostat, "iostat-pretty.txt");
 	check_status(&f, PROBE_OK);
 	check_at(&f, "disk_r_iops", -1, "device=vda,since=boot", 87.5);

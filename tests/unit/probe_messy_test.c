@@ -94,6 +94,7 @@ static const struct {
 	{"ibstat", "ibstat.txt", false},
 	{"ibstat", "ibstatus.txt", false},
 	{"ifstat", "ifstat.txt", false},
+	{"iostat", "iostat-h.txt", false},
 	{"iostat", "iostat-pretty.txt", false},
 	{"iostat", "iostat-x.txt", false},
 	{"lightning", "lightning.txt", false},
