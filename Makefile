@@ -216,7 +216,7 @@ export LONG BUILD MODE
 chosen      = $(or $(if $(T),$(filter %/$(T)$(2),$(1)),$(1)),$(error no such tests: $(or $(T),*)$(2)))
 
 test: ## everything: dependencies, build, unit, CLI, fault and Slurm tests (LONG=1: longer variants)
-	@sh tests/lint/deps.sh install build test slurm lint
+	@sh tests/lint/deps.sh install build test slurm lint $(if $(LONG),long)
 	@$(MAKE) WERROR=-Werror test-build
 	@$(MAKE) WERROR=-Werror test-run
 test-build: programs $(UNIT_BIN) $(PROG_BIN)

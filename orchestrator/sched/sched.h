@@ -101,6 +101,15 @@ struct sched_forecast {
 	char partition[64];
 };
 
+/* What the cluster's accounts say that a job took. */
+struct sched_account {
+	bool known;         /* there is a record, and the job has ended in it */
+	int64_t elapsed_s;  /* -1: not recorded; so below */
+	int64_t maxrss_kib; /* the most that a task of any step used */
+	int64_t energy_j;   /* of its nodes, by their own sensors */
+	char tres[128];     /* what it held: "cpu=4,mem=2000,node=2,gres/gpu=2" (may be cut) */
+};
+
 /* What a scheduler is opened with. Borrowed for its life. */
 struct sched_config {
 	const char *blocks_root; /* <workspace>/blocks, absolute */
@@ -164,6 +173,10 @@ struct sched {
 	/* Would it be accepted, when and where would it start? 0 and *out, or why not. */
 	int (*will_run)(struct sched_run *s, const struct sched_job *job,
 			struct sched_forecast *out, struct err *e);
+	/* What each job took, same order; NULL: this scheduler keeps no accounts. -ERR_RECIPE:
+	 * nor does this cluster. Records come some time after the end. */
+	int (*account)(struct sched_run *s, const char *const *ids, size_t n,
+		       struct sched_account *out, struct err *e);
 	/* Sleep until something may have changed, at most timeout_us; fake advances its virtual
 	 * clock. `fd` (-1: none) also wakes it. */
 	int (*wait)(struct sched_run *s, int64_t timeout_us, int fd, struct err *e);

@@ -37,6 +37,7 @@ struct sched_run {
 	size_t n_seen, cap_seen;
 	int64_t asked_us, changed_us; /* monotonic; asked_us 0: ask at the next poll */
 	struct kvs cancelled;         /* by us */
+	bool no_accounts;             /* slurmdbd is not there: not asked again */
 };
 
 /* --- open ------------------------------------------------------------------------------- */
@@ -347,6 +348,70 @@ static const struct json *find_record(struct sched_run *s, const struct json *jo
 	return NULL;
 }
 
+/* --- accounts --------------------------------------------------------------------------- */
+
+static int ask_accounts(struct sched_run *s, const char *const *ids, size_t n, struct json **reply,
+			struct err *e)
+{
+	_cleanup_(json_freep) struct json *req = json_object();
+	int rc;
+
+	*reply = NULL;
+	if (s->no_accounts)
+		return err_set(e, ERR_RECIPE, "this cluster keeps no accounts (no slurmdbd)");
+	json_set_text(req, "op", "acct");
+	json_set(req, "jobs", texts(ids, n));
+	rc = call(s, req, true, reply, e);
+	s->no_accounts = rc == -ERR_RECIPE;
+	return rc;
+}
+
+/* What slurmctld has forgotten slurmdbd may know. Its records come late, and while it catches up
+ * wrong for a moment: one without an end is none, nor one of another name than the job's. */
+static bool end_by_accounts(struct sched_run *s, const char *id)
+{
+	_cleanup_(json_freep) struct json *reply = NULL;
+	const struct json *record;
+	struct sched_status st;
+	bool still_queued;
+
+	if (ask_accounts(s, &id, 1, &reply, NULL))
+		return false;
+	record = find_record(s, json_get(reply, "jobs"), id);
+	if (!record || json_i64(json_get(record, "end_s"), 0) <= 0)
+		return false;
+	{
+		const struct slurm_raw raw = raw_of(record);
+
+		slurm_state_decode(&raw, &st, &still_queued);
+	}
+	if (st.state != JOB_ENDED)
+		return false;
+	if (st.end == END_LAUNCH_FAILED && json_bool(json_get(record, "ran"), false))
+		st.end = END_CANCELLED; /* no prolog failed: a step of it ran */
+	remember(s, &st);
+	return true;
+}
+
+int slurm_core_account(struct sched_run *s, const char *const *ids, size_t n,
+		       struct sched_account *out, struct err *e)
+{
+	_cleanup_(json_freep) struct json *reply = NULL;
+	int rc = ask_accounts(s, ids, n, &reply, e);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct json *r = rc ? NULL : find_record(s, json_get(reply, "jobs"), ids[i]);
+
+		out[i] = (struct sched_account){.known = r && json_i64(json_get(r, "end_s"), 0) > 0,
+						.elapsed_s = json_i64(json_get(r, "elapsed_s"), -1),
+						.maxrss_kib = json_i64(json_get(r, "maxrss_kib"),
+								       -1),
+						.energy_j = json_i64(json_get(r, "energy_j"), -1)};
+		str_copy(out[i].tres, sizeof(out[i].tres), json_text(json_get(r, "tres"), ""));
+	}
+	return rc;
+}
+
 /* Only an answer makes a job gone; no answer leaves it unknown. */
 static void ask(struct sched_run *s, const char *const *ids, size_t n)
 {
@@ -368,7 +433,7 @@ static void ask(struct sched_run *s, const char *const *ids, size_t n)
 			struct sched_status st = decode(s, record);
 
 			remember(s, &st);
-		} else {
+		} else if (rc || !end_by_accounts(s, id)) {
 			remember_as(s, id, rc ? JOB_UNKNOWN : JOB_GONE,
 				    rc ? e.text : "slurmctld does not know this job");
 		}

@@ -37,12 +37,14 @@ int slurm_core_find(struct sched_run *s, const char *token, struct sched_status 
 int slurm_core_capacity(struct sched_run *s, struct sched_capacity *out, struct err *e);
 int slurm_core_will_run(struct sched_run *s, const struct sched_job *job,
 			struct sched_forecast *out, struct err *e);
+int slurm_core_account(struct sched_run *s, const char *const *ids, size_t n,
+		       struct sched_account *out, struct err *e);
 int slurm_core_wait(struct sched_run *s, int64_t timeout_us, int fd, struct err *e);
 
 /* The functions of a struct sched but open. */
 #define SLURM_CORE_FUNCTIONS                                                                   \
 	.close = slurm_core_close, .submit = slurm_core_submit, .poll = slurm_core_poll,       \
 	.cancel = slurm_core_cancel, .find = slurm_core_find, .capacity = slurm_core_capacity, \
-	.will_run = slurm_core_will_run, .wait = slurm_core_wait
+	.will_run = slurm_core_will_run, .wait = slurm_core_wait, .account = slurm_core_account
 
 #endif

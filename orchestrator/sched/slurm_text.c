@@ -250,12 +250,14 @@ static void sacct_line(char *line, void *ctx)
 {
 	struct accounted *a = ctx;
 	char *f[SACCT_FIELDS];
+	bool is_step;
 	size_t n;
 
 	if (split(line, f, SACCT_FIELDS) != SACCT_FIELDS || !*f[SACCT_JOB])
 		return;
 	n = strcspn(f[SACCT_JOB], ".");
-	if (!f[SACCT_JOB][n]) {
+	is_step = f[SACCT_JOB][n] != '\0';
+	if (!is_step) {
 		a->last = sacct_job(f);
 		json_add(a->jobs, a->last);
 	}
@@ -263,7 +265,10 @@ static void sacct_line(char *line, void *ctx)
 	if (!a->last || !str_eq(json_text(json_get(a->last, "job"), ""), f[SACCT_JOB]))
 		return;
 	raise_to(a->last, "maxrss_kib", slurm_text_kib(f[SACCT_RSS]));
-	raise_to(a->last, "energy_j", *f[SACCT_JOULES] ? number(f[SACCT_JOULES]) : -1);
+	if (number(f[SACCT_JOULES]) > 0) /* without a sensor it is 0 */
+		raise_to(a->last, "energy_j", number(f[SACCT_JOULES]));
+	if (is_step)
+		json_set_bool(a->last, "ran", true);
 }
 
 struct json *slurm_text_sacct(const char *text)

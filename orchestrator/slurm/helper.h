@@ -38,6 +38,7 @@ int helper_poll(struct helper *h, const struct json *req, struct json *reply, st
 int helper_find(struct helper *h, const struct json *req, struct json *reply, struct err *e);
 int helper_cancel(struct helper *h, const struct json *req, struct json *reply, struct err *e);
 int helper_capacity(struct helper *h, const struct json *req, struct json *reply, struct err *e);
+int helper_acct(struct helper *h, const struct json *req, struct json *reply, struct err *e);
 int helper_nodes(struct helper *h, const struct json *req, struct json *reply, struct err *e);
 
 /* 0 when the controller may be asked. One that is away costs every call MessageTimeout seconds; a

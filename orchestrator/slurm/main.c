@@ -23,6 +23,7 @@ static const struct operation {
 	{"hello", helper_hello},     {"ping", helper_ping},         {"submit", helper_submit},
 	{"willrun", helper_willrun}, {"poll", helper_poll},         {"find", helper_find},
 	{"cancel", helper_cancel},   {"capacity", helper_capacity}, {"nodes", helper_nodes},
+	{"acct", helper_acct},
 };
 
 /* --- replies ---------------------------------------------------------------------------- */

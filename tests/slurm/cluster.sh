@@ -15,6 +15,7 @@
 #   cluster.sh wait DIR                   until four nodes are idle
 #   cluster.sh stop DIR                   stop all, remove DIR; also what a job left behind
 #
+# FETTLE_CLUSTER_ACCOUNTS=1: with slurmdbd and a MariaDB of its own, limits enforced, this user in account `tuning`.
 # `start` also leaves a guard behind that stops the cluster when the calling process
 # ($FETTLE_CLUSTER_OWNER, default: the parent of this script) is gone.
 set -u
@@ -139,6 +140,11 @@ start_daemon() {
 		export FETTLE_CLUSTER="$dir" SLURM_CONF="$dir/slurm.conf"
 		cd "$dir" || exit 1
 		case $who in
+		mariadb) exec mariadbd --no-defaults --user="$(id -un)" --datadir="$dir/db" --socket="$dir/db.socket" \
+			--pid-file="$dir/mariadb.pid" --skip-networking --skip-grant-tables --innodb-buffer-pool-size=32M \
+			--innodb-flush-log-at-trx-commit=0 --innodb-lock-wait-timeout=900 &
+			;;
+		slurmdbd) MYSQL_UNIX_PORT=$dir/db.socket SLURM_CONF=$dir/slurm.conf exec slurmdbd ;;
 		munged) exec munged --force --key-file="$dir/munge.key" --socket="$dir/munge.socket" \
 			--pid-file="$dir/munged.pid" --log-file="$dir/log/munged" \
 			--seed-file="$dir/munge.seed" --num-threads=2 ;;
@@ -177,12 +183,57 @@ make_dir() {
 	echo "CgroupPlugin=autodetect" >"$dir/cgroup.conf"
 }
 
+# A database of its own and slurmdbd, which wants its configuration beside slurm.conf.
+start_accounts() {
+	local dir=$1 port=$2 i
+	mariadb-install-db --no-defaults --datadir="$dir/db" --auth-root-authentication-method=normal \
+		--skip-test-db --user="$(id -un)" >>"$dir/log/start" 2>&1 || return 1
+	start_daemon "$dir" mariadb
+	for ((i = 0; i < WAIT_TENTHS; i++)); do
+		[ ! -S "$dir/db.socket" ] || break
+		sleep 0.1
+	done
+	cat >"$dir/slurmdbd.conf" <<-END
+		AuthType=auth/munge
+		AuthInfo=socket=$dir/munge.socket
+		DbdHost=localhost
+		DbdPort=$port
+		SlurmUser=$(id -un)
+		LogFile=$dir/log/slurmdbd
+		PidFile=$dir/slurmdbd.pid
+		StorageType=accounting_storage/mysql
+		StorageHost=localhost
+		StorageUser=root
+		StorageLoc=slurm_acct
+	END
+	chmod 0600 "$dir/slurmdbd.conf"
+	set_conf "$dir" AccountingStorageType=accounting_storage/slurmdbd AccountingStorageHost=localhost \
+		AccountingStoragePort="$port" AccountingStoragePass="$dir/munge.socket" JobAcctGatherType=jobacct_gather/linux JobAcctGatherFrequency=1 \
+		AccountingStorageEnforce=associations,limits,qos
+	start_daemon "$dir" slurmdbd || return 1
+	for ((i = 0; i < WAIT_TENTHS; i++)); do
+		SLURM_CONF=$dir/slurm.conf sacctmgr -n list cluster >/dev/null 2>&1 && break
+		sleep 0.1
+	done
+	add_account "$dir"
+}
+
+add_account() {
+	export SLURM_CONF=$1/slurm.conf
+	sacctmgr -i add cluster fettle >/dev/null
+	sacctmgr -i add account tuning description=tests organization=tests >/dev/null
+	sacctmgr -i add user "$(id -un)" account=tuning defaultaccount=tuning >/dev/null ||
+		sacctmgr -i modify user "$(id -un)" set defaultaccount=tuning >/dev/null
+}
+
 start_once() {
-	local dir=$1 n
+	local dir=$1 n base
 	shift
 	make_dir "$dir"
-	write_conf "$dir" "$(free_ports)" "$@"
+	base=$(free_ports)
+	write_conf "$dir" "$base" "$@"
 	start_daemon "$dir" munged || return 1
+	[ -z "${FETTLE_CLUSTER_ACCOUNTS:-}" ] || start_accounts "$dir" $((base + 5)) || return 1
 	start_daemon "$dir" slurmctld || return 1
 	for n in $NODES; do start_daemon "$dir" "$n" & done
 	wait

@@ -230,6 +230,20 @@ static void do_find(struct sched_run *s, const struct words *w)
 		say_status(&st);
 }
 
+static void do_account(struct sched_run *s, const struct words *w)
+{
+	const char *id = w->v[1];
+	struct sched_account a;
+	struct err e;
+
+	if (sched->account(s, &id, 1, &a, &e))
+		say_failure(&e);
+	else
+		printf("%s %lld s %lld KiB %lld J %s\n", a.known ? "ok" : "unknown",
+		       (long long)a.elapsed_s, (long long)a.maxrss_kib, (long long)a.energy_j,
+		       *a.tres ? a.tres : "-");
+}
+
 static void do_capacity(struct sched_run *s, const struct words *w)
 {
 	struct sched_capacity c;
@@ -276,7 +290,7 @@ static const struct command {
 } commands[] = {
 	{"submit", 3, do_job},    {"willrun", 3, do_job}, {"poll", 2, do_poll},
 	{"until", 4, do_until},   {"find", 2, do_find},   {"capacity", 1, do_capacity},
-	{"cancel", 2, do_cancel}, {"kill", 2, do_kill},
+	{"cancel", 2, do_cancel}, {"kill", 2, do_kill},   {"account", 2, do_account},
 };
 
 static void perform(struct sched_run *s, char *line)

@@ -107,6 +107,8 @@ static void test_sacct(void **state)
 	assert_int_equal(json_i64(json_get(j, "maxrss_kib"), -1), 2560);
 	assert_int_equal(json_i64(json_get(j, "energy_j"), -1), 1200);
 	assert_string_equal(json_text(json_get(j, "tres"), ""), "billing=4,cpu=4,node=2");
+	assert_true(json_bool(json_get(j, "ran"), false));
+	assert_false(json_bool(json_get(json_at(jobs, 1), "ran"), false));
 	j = json_at(jobs, 1);
 	assert_int_equal(json_i64(json_get(j, "exit"), -1), 0x300);
 	assert_int_equal(json_i64(json_get(j, "end_s"), -1), 0);
