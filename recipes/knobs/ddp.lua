@@ -16,6 +16,11 @@ local function exposed(_, s)
 	}
 end
 
+-- A copy of each gradient in each step: memory traffic of the device, whoever it is sent to.
+local function copies()
+	return { why = "a copy of every gradient falls away; how long it takes was not measured" }
+end
+
 return {
 	{
 		name = "gradient_as_bucket_view",
@@ -25,6 +30,7 @@ return {
 		default = false, values = { true },
 		proof = { level = "acknowledged", fact = "ddp.gradient_as_bucket_view" },
 		bottleneck = "communication",
+		expect = copies,
 		risk = "a gradient cannot be detached in place; saves a copy and the memory of all gradients",
 		notes = "the gain is the copy of every gradient in each step, whatever the network: also on one node",
 	},
@@ -49,6 +55,7 @@ return {
 		default = false, values = { true },
 		proof = "delivered", -- DDP reports it only after its first steps
 		bottleneck = "communication",
+		expect = exposed,
 		risk = "wrong gradients, without a word, where the graph does change",
 		notes = "needed for reentrant checkpointing; seldom faster",
 	},

@@ -8,7 +8,7 @@
 #include "orchestrator/script/script.h"
 
 static const char *const recipe_dirs[] = {"recipes", NULL};
-static const char *const recipe_probes[] = {"train_log", "nccl_log", NULL};
+static const char *const recipe_probes[] = {"train_log", "nccl_log", "nccl_tests", NULL};
 
 /* What a load gives; on failure only e. */
 struct loaded {
