@@ -4,6 +4,7 @@
  *
  *   step    2/21479 | loss 10.829729 (-1.20z)| norm 15.0011 (+0.31z)| lr 5.71e-06 | 2391.52 ms |
  *       39.9% bf16 MFU | 191824 tok/s
+ *   step   10/76 | train loss 4.125000 | norm 1.2500 | lr 3.00e-04 (25.32 ms, 40444 tok/s)
  *   val loss 11.006021
  *
  * Tokens a second are those of all processes. MFU -100 means that it is not known yet, "(+nanz)"
@@ -26,6 +27,20 @@ static void take_mfu(struct emit *o, struct span f, const struct emit_tag *tag)
 		emit_value(o, "mfu_pct", v, tag);
 }
 
+/* "(25.32 ms, 40444 tok/s)" behind the learning rate: before August 2024. */
+static bool take_pair(const struct span f, struct emit *o, const struct emit_tag *tag)
+{
+	struct span t = span_after(f, "("), ms, rate;
+
+	if (!t.s || !span_has(t, " ms, ") || !span_word(&t, &ms) || !span_word(&t, &rate) ||
+	    !span_word(&t, &rate))
+		return false;
+	if (!span_has(t, "tok/s)") || !emit_token(o, "step_time_ms", ms, 1, tag) ||
+	    !emit_token(o, "throughput_tokens_per_s", rate, 1, tag))
+		emit_bad(o, "a time or rate of a step is no number");
+	return true;
+}
+
 /* One field between strokes. */
 static void take_field(struct emit *o, struct span f, const struct emit_tag *tag)
 {
@@ -36,8 +51,13 @@ static void take_field(struct emit *o, struct span f, const struct emit_tag *tag
 		take_mfu(o, span_trim(f), tag);
 		return;
 	}
-	if (!span_word(&rest, &word) || !span_word(&rest, &unit))
+	if (take_pair(f, o, tag) || !span_word(&rest, &word) || !span_word(&rest, &unit))
 		return;
+	if (span_eq(word, "train") && span_eq(unit, "loss")) {
+		word = unit;
+		if (!span_word(&rest, &unit))
+			return;
+	}
 	if (span_eq(word, "loss"))
 		good = emit_token(o, "loss", unit, 1, tag);
 	else if (span_eq(word, "norm"))
@@ -55,9 +75,9 @@ static bool step_line(struct train_state *st, struct emit *o, const struct input
 	struct span t = span_after(input_span(l), "step "), f;
 	struct emit_tag tag = EMIT_NONE;
 
-	if (!t.s || !span_has(t, "| loss ") || !span_next(&t, "/", &f) ||
-	    !num_whole_i64(f, &tag.step) || tag.step < 0 || !span_next(&t, "|", &f) || !t.s ||
-	    !num_whole_i64(f, &(int64_t){0}))
+	if (!t.s || (!span_has(t, "| loss ") && !span_has(t, "| train loss ")) ||
+	    !span_next(&t, "/", &f) || !num_whole_i64(f, &tag.step) || tag.step < 0 ||
+	    !span_next(&t, "|", &f) || !t.s || !num_whole_i64(f, &(int64_t){0}))
 		return false;
 	st->step = tag.step;
 	while (span_next(&t, "|", &f)) {
@@ -89,7 +109,7 @@ static bool llmc_line(struct train_state *st, struct emit *o, const struct input
 	return step_line(st, o, l) || validation_line(st, o, l);
 }
 
-static const char *const words[] = {"| loss ", "val loss ", NULL};
+static const char *const words[] = {"| loss ", "| train loss ", "val loss ", NULL};
 
 const struct train_dialect train_llmc = {
 	.name = "llmc",

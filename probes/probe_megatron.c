@@ -376,14 +376,24 @@ static bool validation_line(struct emit *o, const struct input_line *l)
 	return train_emit(o, l, t, "loss value:", "|", "val_loss", 1, &tag);
 }
 
-/* The dump of the arguments: "  seq_length ........ 2048". */
+/* The dump of the arguments: "  seq_length ........ 2048". A global batch there means that batch
+ * over step time will follow, so that other lines' samples a second are known as theirs from the
+ * first one on. */
 static bool argument_line(struct train_state *st, const struct input_line *l)
 {
 	struct span t = input_span(l), w;
+	bool batch;
 	double v;
 
-	if (!span_word(&t, &w) || !span_eq(w, "seq_length") || !span_word(&t, &w) || w.s[0] != '.')
+	if (!span_word(&t, &w))
 		return false;
+	batch = span_eq(w, "global_batch_size");
+	if ((!batch && !span_eq(w, "seq_length")) || !span_word(&t, &w) || w.s[0] != '.')
+		return false;
+	if (batch) {
+		st->shared->samples_per_s = true;
+		return true;
+	}
 	if (span_word(&t, &w) && num_whole(w, &v) && v > 0)
 		st->seq_length = v;
 	return true;
@@ -395,8 +405,8 @@ static bool megatron_line(struct train_state *st, struct emit *o, const struct i
 	       memory_line(o, l) || validation_line(o, l) || argument_line(st, l);
 }
 
-static const char *const words[] = {"iteration", "time (ms)", "across ranks (ms):", "seq_length",
-				    NULL};
+static const char *const words[] = {
+	"iteration", "time (ms)", "across ranks (ms):", "seq_length", "global_batch_size", NULL};
 
 const struct train_dialect train_megatron = {
 	.name = "megatron",

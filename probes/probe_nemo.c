@@ -17,13 +17,16 @@
 
 #include <math.h>
 
-enum { KEYS = 5 };
+enum { KEYS = 7 };
 
 static const char *const names[KEYS] = {"reduced_train_loss", "train_step_timing in s",
-					"consumed_samples", "global_batch_size", "grad_norm"};
-static const char *const metrics[KEYS] = {"loss", "step_time_ms", "consumed_samples",
-					  "samples_per_step", "grad_norm"};
-static const double scales[KEYS] = {1, 1000, 1, 1, 1};
+					"consumed_samples",   "global_batch_size",
+					"grad_norm",          "tflops_per_sec_per_gpu",
+					"TFLOPS_per_GPU"};
+static const char *const metrics[KEYS] = {
+	"loss",      "step_time_ms",   "consumed_samples", "samples_per_step",
+	"grad_norm", "tflops_per_gpu", "tflops_per_gpu"};
+static const double scales[KEYS] = {1, 1000, 1, 1, 1, 1, 1};
 
 static void emit_step(struct train_state *st, struct emit *o, const struct span *v)
 {

@@ -20,6 +20,7 @@ static const struct {
 	{"grad_norm:", "", "grad_norm"},
 	{"memory:", "GiB", "mem_peak_reserved_gib"},
 	{"tps:", "", "throughput_tokens_per_s_per_gpu"},
+	{"wps:", "", "throughput_tokens_per_s_per_gpu"}, /* its name in 2024 */
 	{"tflops:", "", "tflops_per_gpu"},
 	{"mfu:", "%", "mfu_pct"},
 };

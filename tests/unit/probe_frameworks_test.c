@@ -42,6 +42,33 @@ static void test_nemo(void **state)
 	findings_free(&f);
 }
 
+/* Names that newer and older versions use. */
+static void test_other_names(void **state)
+{
+	struct findings f = findings_text(
+		&probe_train_log,
+		"Training epoch 0, iteration 3/99 | global_batch_size: 8 | global_step: 3 | "
+		"reduced_train_loss: 9.5 | train_step_timing in s: 2.0 | tflops_per_sec_per_gpu: "
+		"412.5\n"
+		"step:  4  loss:  8.25  memory: 5.12GiB(6.40%)  wps: 1,002  mfu: 5.27%\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "tflops_per_gpu", 3, NULL, 412.5);
+	check_at(&f, "throughput_tokens_per_s_per_gpu", 4, NULL, 1002);
+	findings_free(&f);
+	/* DeepSpeed's rate stands before the first iteration of Megatron, and is not its. */
+	f = findings_text(
+		&probe_train_log,
+		"  global_batch_size ............................... 32\n"
+		"[INFO] [timer.py:1:stop] epoch=0/micro_step=1/global_step=1, "
+		"RunningAvgSamplesPerSec=291, CurrSamplesPerSec=291.6, MemAllocated=1.0GB\n"
+		" iteration 1/ 10 | elapsed time per iteration (ms): 1176.5 | global batch size: 32 |\n");
+	check_at(&f, "throughput_samples_per_s", 1, "source=deepspeed", 291.6);
+	assert_string_equal(found_nth(&f, "throughput_samples_per_s", 1)->labels, "");
+	findings_free(&f);
+}
+
 /* The same step drawn twice counts once. */
 static void test_redrawn(void **state)
 {
@@ -133,6 +160,20 @@ static void test_llmc(void **state)
 	check_missing(&f, "loss", 3, NULL, "nan");
 	assert_null(found_nth(&f, "step_time_ms", 0));
 	assert_null(found_nth(&f, "throughput_tokens_per_s", 0));
+	findings_free(&f);
+	f = findings_text(
+		&probe_llmc,
+		"step   10/76 | train loss 4.125000 | norm 1.2500 | lr 3.00e-04 (25.32 ms, "
+		"40444 tok/s)\n"
+		"step   11/76 | train loss 4.0 | norm 1.5 | lr 3.00e-04 | 350.31 ms | 56.2% "
+		"A100 fp16 MFU | 1496706 tok/s\n");
+	check_status(&f, PROBE_OK);
+	check_at(&f, "loss", 10, NULL, 4.125);
+	check_at(&f, "step_time_ms", 10, NULL, 25.32);
+	check_at(&f, "throughput_tokens_per_s", 10, NULL, 40444);
+	check_at(&f, "loss", 11, NULL, 4);
+	check_at(&f, "mfu_pct", 11, NULL, 56.2);
+	check_at(&f, "throughput_tokens_per_s", 11, NULL, 1496706);
 	findings_free(&f);
 	f = findings_text(&probe_llmc, "step 3 of 9 | loss\nval loss is low\nfinal val loss 2.5\n");
 	check_status(&f, PROBE_ABSENT);
@@ -251,6 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nemo),
 		cmocka_unit_test(test_redrawn),
+		cmocka_unit_test(test_other_names),
 		cmocka_unit_test(test_lightning),
 		cmocka_unit_test(test_torchtune),
 		cmocka_unit_test(test_llmc),
