@@ -46,16 +46,17 @@ static struct span without_address(struct span t)
 	return t;
 }
 
-/* "llite.lfs-ffff9a3e8c1d8000.stats=", "osc.lfs-OST0003-osc-ffff9a3e8c1d8000.stats=" */
-static bool take_heading(struct lustre *st, struct span t)
+/* "llite.lfs-ffff9a3e8c1d8000.stats=", "osc.lfs-OST0003-osc-ffff9a3e8c1d8000.stats="; what follows
+ * it on the line is the first of its lines. */
+static bool take_heading(struct lustre *st, struct span *line)
 {
 	static const char *const layers[] = {"llite", "osc", "mdc"};
 	static const char tail[] = ".stats=";
-	struct span layer, rest, fs;
+	struct span layer, behind = span_after(*line, tail), rest, fs;
 
-	if (t.n < sizeof(tail) || memcmp(t.s + t.n - (sizeof(tail) - 1), tail, sizeof(tail) - 1))
+	if (!behind.s)
 		return false;
-	rest = (struct span){t.s, t.n - (sizeof(tail) - 1)};
+	rest = (struct span){line->s, (size_t)(behind.s - line->s) - (sizeof(tail) - 1)};
 	if (!span_next(&rest, ".", &layer) || !rest.s)
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
@@ -68,6 +69,7 @@ static bool take_heading(struct lustre *st, struct span t)
 			copy(st->target, layer);
 		copy(st->fs, i ? fs : rest);
 		st->begun = true;
+		*line = span_trim(behind);
 		return true;
 	}
 	return false;
@@ -147,7 +149,8 @@ static void on_line(void *state, struct emit *o, const struct input_line *l)
 	struct span t = span_trim(input_span(l));
 	struct row r;
 
-	if (take_heading(st, t) || take_time(st, t) || !st->begun || !read_row(t, &r))
+	take_heading(st, &t);
+	if (take_time(st, t) || !st->begun || !read_row(t, &r))
 		return;
 	if (l->complete)
 		take_row(st, o, &r);
@@ -165,7 +168,7 @@ static int score(struct span line)
 	struct lustre st = {.begun = false};
 
 	line = span_trim(line);
-	if (take_heading(&st, line))
+	if (take_heading(&st, &line))
 		return 95;
 	return take_time(&st, line) && span_has(line, " secs.") ? 80 : 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * nvidia-smi dmon, with any letters behind -s and with or without -o D, T, DT. The two header lines
- * come again every page; columns stand in the order of the letters and drivers add some, so they
- * are found by name. "-" is a missing value. Other tables of the tool (pmon) are passed over.
+ * come again every page (also as --format csv); columns stand in the order of the letters and
+ * drivers add some, so they are found by name. "-" is a missing value. Other tables of the tool
+ * (pmon) are passed over.
  *
  * Units: fb in MiB (the header says MB), rxpci and txpci in MB/s, from the host and to the host.
  * Times are local and have no zone: the agent runs tools with TZ=UTC. -o T alone gives no date and
@@ -41,12 +42,21 @@ struct dmon {
 	int gpu, date, time; /* their columns, -1: none */
 };
 
+/* Words, without the commas of --format csv. */
+static void row_words(struct span t, struct words *w)
+{
+	words_split(w, t);
+	for (size_t i = 0; i < w->n && i < COLS_MAX; i++)
+		if (w->v[i].s[w->v[i].n - 1] == ',')
+			w->v[i].n--;
+}
+
 /* The words of a header; its '#' is a word of its own or not. */
 static bool header_words(struct span t, struct words *w)
 {
 	if (!t.n || t.s[0] != '#')
 		return false;
-	words_split(w, (struct span){t.s + 1, t.n - 1});
+	row_words((struct span){t.s + 1, t.n - 1}, w);
 	return w->n <= COLS_MAX;
 }
 
@@ -102,7 +112,7 @@ static void on_line(void *state, struct emit *o, const struct input_line *l)
 		take_header(st, &w);
 		return;
 	}
-	words_split(&w, input_span(l));
+	row_words(input_span(l), &w);
 	if (!st->cols.n || (int)w.n <= st->gpu || w.n > COLS_MAX ||
 	    !num_whole_i64(w.v[st->gpu], &gpu) || gpu < 0)
 		return;

@@ -64,11 +64,14 @@ static bool take_header(struct topo *st, const struct words *w)
 
 	if (!w->n || w->n > COLS_MAX || !is_device(w->v[0], "GPU"))
 		return false;
-	while (n < w->n && (is_device(w->v[n], "GPU") || is_nic(w->v[n])))
+	/* Before "CPU Affinity" any name is a device (mlx5_bond_0), else only a sure one. */
+	while (n < w->n && !span_eq(w->v[n], "CPU"))
 		n++;
-	if (n == w->n ? n < 2 : !span_eq(w->v[n], "CPU"))
-		return false;
-	if (n > DEVICES_MAX)
+	for (size_t i = 0; i < n; i++)
+		if (w->v[i].n >= DEVICE_BYTES ||
+		    (n == w->n && !is_device(w->v[i], "GPU") && !is_nic(w->v[i])))
+			return false;
+	if (n > DEVICES_MAX || (n == w->n && n < 2))
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		memcpy(st->device[i], w->v[i].s, w->v[i].n);
@@ -143,10 +146,18 @@ static void emit_gpu(struct topo *st, struct emit *o, const struct words *w)
 	}
 }
 
+static bool is_known(const struct topo *st, struct span name)
+{
+	for (size_t i = 0; i < st->n; i++)
+		if (span_eq(name, st->device[i]))
+			return true;
+	return false;
+}
+
 static bool take_row(struct topo *st, struct emit *o, const struct input_line *l,
 		     const struct words *w)
 {
-	if (!st->n || !w->n || w->n > COLS_MAX || !(is_device(w->v[0], "GPU") || is_nic(w->v[0])))
+	if (!st->n || !w->n || w->n > COLS_MAX || !is_known(st, w->v[0]))
 		return false;
 	if (w->n <= st->n || (w->n == st->n + 1 && !l->complete)) {
 		emit_bad(o, "a row with fewer cells than the header has devices");

@@ -25,6 +25,12 @@ static void test_headings(void **state)
 	(void)state;
 	check_at(&f, "fs_read_bytes_total", -1, "fs=a,layer=osc", 1024);
 	findings_free(&f);
+	f = findings_text(&probe_lustre,
+			  "llite.b-ffff9a3e8c1d8000.stats=snapshot_time  1795832040.5 secs.usecs\n"
+			  "read_bytes    12 samples [bytes] 1 2 1024\n");
+	check_at(&f, "fs_read_bytes_total", -1, "fs=b,layer=llite", 1024);
+	assert_int_equal(f.v[0].t_us, 1795832040500000);
+	findings_free(&f);
 }
 
 /* One file of /proc: no heading tells the file system. */

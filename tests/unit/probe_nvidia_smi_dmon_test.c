@@ -31,6 +31,12 @@ static void test_odd(void **state)
 	assert_int_equal(found_nth(&f, "gpu_mem_used_mib", 0)->t_us, -1); /* no date */
 	assert_int_equal(found_count(&f, "gpu_mem_used_mib"), 1);
 	findings_free(&f);
+	f = findings_text(&probe_nvidia_smi_dmon,
+			  "# gpu, pwr, sm\n# Idx, W, %\n0, 101, 7\n1, -, ,\n");
+	check_at(&f, "gpu_power_w", -1, "gpu=0", 101);
+	check_at(&f, "gpu_util_pct", -1, "gpu=0", 7);
+	check_missing(&f, "gpu_power_w", -1, "gpu=1", "N/A");
+	findings_free(&f);
 	f = findings_text(&probe_nvidia_smi_dmon, "    0    101      7\n");
 	check_status(&f, PROBE_ABSENT);
 	findings_free(&f);

@@ -19,18 +19,19 @@ static void test_fixture(void **state)
 /* Blanks in place of tabs, no NVLink, and devices of the old names. */
 static void test_paste(void **state)
 {
-	struct findings f = findings_text(&probe_nvidia_smi_topo,
-					  "        GPU0    GPU1    GPU2    mlx5_0  CPU Affinity\n"
-					  "GPU0     X      PIX     SYS     NODE    0-11\n"
-					  "GPU1    PIX      X      PHB     NODE    0-11\n"
-					  "GPU2    SYS     PHB      X      SYS     12-23\n"
-					  "mlx5_0  NODE    NODE    SYS      X\n");
+	struct findings f = findings_text(
+		&probe_nvidia_smi_topo,
+		"        GPU0    GPU1    GPU2    mlx5_bond_0  CPU Affinity\n"
+		"GPU0     X      PIX     SYS     NODE    0-11\n"
+		"GPU1    PIX      X      PHB     NODE    0-11\n"
+		"GPU2    SYS     PHB      X      SYS     12-23\n"
+		"mlx5_bond_0  NODE    NODE    SYS      X\n");
 
 	(void)state;
 	check_status(&f, PROBE_OK);
 	check_fact(&f, "topo.gpu_worst", "SYS");
-	check_fact(&f, "topo.GPU1-mlx5_0", "NODE");
-	check_fact(&f, "topo.GPU2.nic", "mlx5_0 SYS");
+	check_fact(&f, "topo.GPU1-mlx5_bond_0", "NODE");
+	check_fact(&f, "topo.GPU2.nic", "mlx5_bond_0 SYS");
 	check_at(&f, "gpu_nvlinks", -1, "gpu=1,peer=2", 0);
 	assert_int_equal(found_count(&f, "gpu_nvlinks"), 3);
 	findings_free(&f);
