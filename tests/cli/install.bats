@@ -61,3 +61,20 @@ quiet_make() {
 	[ "$status" -eq 2 ]
 	[[ $output == *'MODE=fast: expected one of release debug asan coverage fuzz'* ]]
 }
+
+@test "without slurm.h all but fettle-slurm is built, and make says what is missing" {
+	cat >"$BATS_TEST_TMPDIR/cc" <<-'END'
+		#!/bin/sh
+		case "$*" in *slurm/slurm.h*) exit 1 ;; esac
+		exec cc "$@"
+	END
+	chmod +x "$BATS_TEST_TMPDIR/cc"
+	run quiet_make -n CC="$BATS_TEST_TMPDIR/cc" all # only what would be done
+	[ "$status" -eq 0 ]
+	[[ $output == *'fettle-slurm is left out: slurm/slurm.h is missing (Debian package: libslurm-dev; RHEL package: slurm-devel)'* ]]
+	[[ $output == *'orchestrator/sched/slurm_cli.o'* ]]
+	[[ $output != *'orchestrator/slurm/'* ]]
+	[[ $output != *-lslurm* ]]
+	run quiet_make -n all
+	[[ $output != *'left out'* ]]
+}

@@ -60,6 +60,22 @@ teardown() {
 	[ -z "$(squeue -h -t pending,running)" ]
 }
 
+@test "what a recipe asks for, its jobs are asked for" {
+	sed 's/resources = {/resources = { comment = "why", licenses = "matlab:1", nice = 5, deadline = "now+2hours",/' "$RECIPE" \
+		>"$BATS_TEST_TMPDIR/more.lua"
+	"$FETTLE" run -q -w "$WS" "$BATS_TEST_TMPDIR/more.lua" >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	pid=$!
+	wait_for has_job 1
+	job=$(scontrol show job "$(sqlite3 "$WS/fettle.db" 'SELECT max(job_id) FROM allocation')")
+	kill -INT $pid
+	wait $pid || true
+	echo "$job"
+	for what in Comment=why Licenses=matlab:1 Nice=5 NumNodes=2 OverSubscribe=NO; do
+		grep -qwF -- "$what" <<<"$job"
+	done
+	grep -q 'Deadline=20' <<<"$job"
+}
+
 @test "what Slurm refuses is said in Slurm's words, and no job is left" {
 	sed 's/resources = {/resources = { partition = "nope",/' "$RECIPE" >"$BATS_TEST_TMPDIR/bad.lua"
 	run "$FETTLE" run -q -w "$WS" "$BATS_TEST_TMPDIR/bad.lua"
