@@ -325,36 +325,87 @@ static size_t give(struct tracejson *s, const char *p, size_t n, bool *failed)
 
 /* -- the list --------------------------------------------------------------------------------- */
 
-/* A bit in each byte of w that is c: exact for the lowest of them. */
-static uint64_t bytes_equal(uint64_t w, char c)
-{
-	const uint64_t ones = UINT64_C(0x0101010101010101);
-	uint64_t x = w ^ ones * (unsigned char)c;
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (unsigned char)(byte))
 
-	return (x - ones) & ~x & ones << 7;
+/* The highest bit of each byte of w that is c. */
+static inline uint64_t bytes_equal(uint64_t w, char c)
+{
+	uint64_t x = w ^ EACH(c);
+
+	return ~(((x & EACH(0x7f)) + EACH(0x7f)) | x | EACH(0x7f));
 }
 
-/* Bytes before the first a, b or c. Strings and what lies between them are a few bytes long: eight
- * at once are right, where a call of memchr would cost more than it saves. */
-static inline size_t until(const char *p, size_t n, char a, char b, char c)
+/* Bit i of the result: the highest bit of byte i. */
+static inline unsigned gather(uint64_t high)
 {
-	size_t i = 0;
+	return (unsigned)((high >> 7) * UINT64_C(0x0102040810204080) >> 56);
+}
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	for (; i + sizeof(uint64_t) <= n; i += sizeof(uint64_t)) {
-		uint64_t w, found;
+static inline uint64_t load8(const char *p)
+{
+	uint64_t w;
 
-		memcpy(&w, p + i, sizeof(w));
-		found = bytes_equal(w, a) | bytes_equal(w, b);
-		if (c != a)
-			found |= bytes_equal(w, c);
-		if (found)
-			return i + (size_t)__builtin_ctzll(found) / 8;
-	}
+	memcpy(&w, p, sizeof(w));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	w = __builtin_bswap64(w);
 #endif
-	while (i < n && p[i] != a && p[i] != b && p[i] != c)
-		i++;
-	return i;
+	return w;
+}
+
+/* Bits of x; there are few. */
+static inline size_t bits(unsigned x)
+{
+	size_t n = 0;
+
+	for (; x; x &= x - 1)
+		n++;
+	return n;
+}
+
+/* Byte by byte from *i to `to`, or one further when an escape ends there (it is whole:
+ * mend_escapes). True when the event was closed at *i - 1. */
+static bool step_bytes(struct tracejson *s, const char *p, size_t *i, size_t to)
+{
+	while (*i < to) {
+		char c = p[(*i)++];
+
+		if (s->in_string) {
+			s->in_string = c != '"';
+			*i += c == '\\';
+			continue;
+		}
+		s->in_string = c == '"';
+		s->braces += c == '{';
+		if (c == '}' && --s->braces == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Eight bytes at once, for what has neither escapes nor the last brace in it: strings are where the
+ * number of quotes so far is odd. False when it must be looked at byte by byte. */
+static inline bool step_word(struct tracejson *s, uint64_t w)
+{
+	unsigned quotes, inside, open, closed;
+
+	if (bytes_equal(w, '\\'))
+		return false;
+	quotes = gather(bytes_equal(w, '"'));
+	inside = quotes ^ quotes << 1;
+	inside ^= inside << 2;
+	inside ^= inside << 4;
+	inside ^= s->in_string ? 0xff : 0;
+	/* '{' and '}' differ in these bits alone; so does 'y', which does no harm. */
+	if (bytes_equal(w | EACH(0x06), 0x7f)) {
+		open = gather(bytes_equal(w, '{')) & ~inside;
+		closed = gather(bytes_equal(w, '}')) & ~inside;
+		if (bits(closed) >= s->braces)
+			return false;
+		s->braces += bits(open);
+		s->braces -= bits(closed);
+	}
+	s->in_string = inside & 0x80;
+	return true;
 }
 
 /* Bytes up to and with the brace that closes the event, or n. */
@@ -362,24 +413,14 @@ static size_t step_over(struct tracejson *s, const char *p, size_t n)
 {
 	size_t i = 0;
 
-	while (i < n) {
-		if (s->in_string) {
-			i += until(p + i, n - i, '"', '\\', '"');
-			if (i == n)
-				return n;
-			s->in_string = p[i] == '\\';
-			i += p[i] == '\\' ? 2 : 1; /* an escape is whole: mend_escapes */
-			continue;
-		}
-		i += until(p + i, n - i, '"', '{', '}');
-		if (i == n)
-			return n;
-		s->in_string = p[i] == '"';
-		s->braces += p[i] == '{';
-		if (p[i++] == '}' && --s->braces == 0)
+	while (i + sizeof(uint64_t) <= n) {
+		if (step_word(s, load8(p + i)))
+			i += sizeof(uint64_t);
+		else if (step_bytes(s, p, &i, i + sizeof(uint64_t)))
 			return i;
 	}
-	return n;
+	step_bytes(s, p, &i, n);
+	return i < n ? i : n;
 }
 
 static void end_event(struct tracejson *s, bool whole)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/unit/probe_check.h"
 
+#include "orchestrator/base/rng.h"
 #include "probes/timeline.h"
 #include "probes/trace.h"
 
@@ -95,6 +96,39 @@ static void test_mended(void **state)
 	check_at(&f, "kernel_time_ms", -1, "kernel=C:/d/u12 a b ", 0.02);
 	findings_free(&f);
 	check_chunking(p, NULL, text, strlen(text));
+}
+
+/* Events of no interest are stepped over without being parsed: whatever their strings hold, at any
+ * offset, and however deep they nest. */
+static void test_stepped_over(void **state)
+{
+	static const char *const bits[] = {"{", "}",  "\\\"",    "\\\\", "y",
+					   "[", "{}", "\\u007d", "a",    ","};
+	struct rng rng = rng_at(5, 1, 0, 0);
+	struct findings f;
+
+	(void)state;
+	for (int round = 0; round < 400; round++) {
+		struct buf b = {0};
+
+		buf_printf(
+			&b,
+			"[" STEP(1, 0,
+				 100) ",%*s{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"",
+			round % 11, "");
+		for (uint64_t n = rng_below(&rng, 40); n; n--)
+			buf_str(&b, bits[rng_below(&rng, ARRAY_LEN(bits))]);
+		buf_str(&b, "\",\"args\":{\"x\":{\"y\":[{\"z\":\"");
+		for (uint64_t n = rng_below(&rng, 20); n; n--)
+			buf_str(&b, bits[rng_below(&rng, ARRAY_LEN(bits))]);
+		buf_str(&b, "\"}]}},\"ts\":1,\"dur\":2}," STEP(2, 100, 100) "]");
+		f = findings_of(p, NULL, b.data, b.len, 1 + rng_below(&rng, b.len));
+		check_status(&f, PROBE_OK);
+		check_at(&f, "trace_step_ms", 1, NULL, 0.1);
+		check_at(&f, "trace_step_ms", 2, NULL, 0.1);
+		findings_free(&f);
+		buf_free(&b);
+	}
 }
 
 /* A kill cuts the text: what came before it counts. */
@@ -202,10 +236,10 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fixture), cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_mended),  cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_none),    cmocka_unit_test(test_handed_over),
-		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_fixture),     cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_mended),      cmocka_unit_test(test_stepped_over),
+		cmocka_unit_test(test_cut),         cmocka_unit_test(test_none),
+		cmocka_unit_test(test_handed_over), cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
