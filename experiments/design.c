@@ -328,7 +328,7 @@ struct design_answer design_plan(const struct design_question *q)
 	if (q->blocks_left > 0 && q->blocks_left < most)
 		most = q->blocks_left;
 	n = last_look(q->mode, most);
-	a.df0 = design_screen_df(q->mode, q->candidates);
+	a.df0 = unit > 1 ? 0 : design_screen_df(q->mode, q->candidates);
 	a.p_star = decide_p_star(q->mode, a.share, a.df0);
 	a.screen_runs = design_screen_runs(q->mode, q->candidates) * q->repeats;
 	a.confirm_runs_max = 2 * n * q->repeats * unit;

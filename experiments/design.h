@@ -108,7 +108,7 @@ struct design_question {
 struct design_answer {
 	double share; /* alpha of the first confirm stage */
 	double p_star;
-	size_t df0; /* of the screen, if every trial ends well */
+	size_t df0; /* of the screen, if every trial ends well; 0 for units of several blocks */
 	size_t screen_runs, confirm_runs_max, final_runs;
 	double mde;      /* relative, of one confirm stage */
 	bool answerable; /* mde <= gain_sought; never when the budget ends before the first look */

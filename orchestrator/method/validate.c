@@ -16,8 +16,8 @@
 enum { BLOCKS_WITHOUT_PAIR_MAX = 4 };
 
 /* Noise that the screen measured: the residual of arm and block, handed to the sequential rule. Of
- * blocks that shared an allocation one counts: so it is the noise of a unit of one block, and that
- * of a larger unit is at most as large. */
+ * blocks that shared an allocation one counts: so it is the noise of a unit of one block. Units of
+ * more are quieter, so they go by their own noise alone: that finds more at the same error. */
 static int screen_noise(struct campaign *c, int round, struct stage_row *s, struct err *e)
 {
 	const struct stage_row *screen = facts_stage(&c->facts, STAGE_SCREEN, round);
@@ -25,7 +25,7 @@ static int screen_noise(struct campaign *c, int round, struct stage_row *s, stru
 	struct pairs p;
 	int rc;
 
-	if (!screen)
+	if (!screen || allocation_unit(c) > 1)
 		return 0;
 	if ((rc = pairs_load_units(c, screen, &p, e)) < 0)
 		return rc;

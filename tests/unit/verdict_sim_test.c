@@ -13,13 +13,15 @@
 #include "tests/unit/check.h"
 #include "tests/unit/near.h"
 
-enum { K = 10, ARMS = K + 1, BLOCKS = 24 };
+enum { K = 10, ARMS = K + 1, BLOCKS = 24, UNIT_MAX = 4 };
 
 /* The truth; logs, + is better. Arm 0 is the baseline. */
 struct world {
 	double effect[ARMS], noise[ARMS];
 	double node_sd;     /* of an allocation, common to its arms */
 	double interaction; /* sd of arm x allocation */
+	size_t unit;        /* blocks of an allocation in confirm stages; 0 is 1 */
+	bool naive;         /* they are taken for independent */
 	double first_bonus; /* the first run of a block is this much faster */
 	double stragglers;  /* probability of a run that is 4 sd slower */
 	bool heavy_tails;   /* t with 3 df instead of normal */
@@ -56,11 +58,24 @@ static double noise_of(const struct world *w, size_t arm, struct rng *r)
 	return w->noise[arm] * z;
 }
 
+/* What an allocation does to its arms. */
+struct job {
+	double node, arm[ARMS];
+};
+
+static struct job allocate(const struct world *w, struct rng *r, const size_t *who, size_t n)
+{
+	struct job p = {.node = w->node_sd * rng_normal(r)};
+
+	for (size_t i = 0; i < n; i++)
+		p.arm[who[i]] = w->interaction * rng_normal(r);
+	return p;
+}
+
 /* Run one block of the arms who[0..n): y[who] gets their values. */
 static void run_block(const struct world *w, struct rng *r, size_t stage, size_t block,
-		      const size_t *who, size_t n, double *y)
+		      const struct job *p, const size_t *who, size_t n, double *y)
 {
-	double node = w->node_sd * rng_normal(r);
 	size_t order[ARMS];
 
 	design_order(r->seed, stage, block, n, 1, order);
@@ -71,8 +86,8 @@ static void run_block(const struct world *w, struct rng *r, size_t stage, size_t
 	for (size_t slot = 0; slot < n; slot++) {
 		size_t arm = who[order[slot]];
 
-		y[arm] = node + w->effect[arm] + w->interaction * rng_normal(r) +
-			 noise_of(w, arm, r) + (slot == 0 ? w->first_bonus : 0);
+		y[arm] = p->node + w->effect[arm] + p->arm[arm] + noise_of(w, arm, r) +
+			 (slot == 0 ? w->first_bonus : 0);
 	}
 }
 
@@ -85,28 +100,49 @@ static void screen(const struct world *w, struct rng *r, enum run_mode mode, siz
 		y[i] = NAN;
 	for (size_t b = 0; b < blocks; b++) {
 		size_t n = 1 + design_screen_round(mode, K, b, y, who + 1);
+		struct job p = allocate(w, r, who, n);
 
-		run_block(w, r, stage, b, who, n, y + b * ARMS);
+		run_block(w, r, stage, b, &p, who, n, y + b * ARMS);
 		t->runs += n;
+	}
+}
+
+/* An allocation of a confirm stage, the nth: its blocks are repeats of one unit. */
+static void run_unit(const struct world *w, struct rng *r, size_t stage, size_t arm, size_t nth,
+		     double *d, size_t *of, struct tally *t)
+{
+	const size_t who[] = {0, arm};
+	size_t unit = w->unit ? w->unit : 1;
+	struct job p = allocate(w, r, who, 2);
+
+	for (size_t b = nth * unit; b < (nth + 1) * unit; b++) {
+		double y[ARMS];
+
+		run_block(w, r, stage, b, &p, who, 2, y);
+		d[b] = y[arm] - y[0];
+		of[b] = nth;
+		t->runs += 2;
 	}
 }
 
 static struct decision confirm(const struct world *w, struct rng *r, const struct decide_plan *plan,
 			       size_t stage, size_t arm, struct tally *t)
 {
-	const size_t who[] = {0, arm};
-	double d[BLOCKS], y[ARMS];
+	double blocks[BLOCKS * UNIT_MAX], d[BLOCKS * UNIT_MAX];
+	size_t of[BLOCKS * UNIT_MAX], unit = w->unit ? w->unit : 1;
 	struct decision out;
 
 	for (size_t n = 0;;) {
-		size_t next = decide_next_look(plan->mode, n);
+		size_t next = decide_next_look(plan->mode, w->naive ? n * unit : n);
 
-		for (; n < next; n++) {
-			run_block(w, r, stage, n, who, 2, y);
-			d[n] = y[arm] - y[0];
-			t->runs += 2;
-		}
-		if (decide_confirm(plan, d, n, &out))
+		/* naive looks count blocks */
+		for (; (w->naive ? n * unit : n) < next; n++)
+			run_unit(w, r, stage, arm, n, blocks, of, t);
+		if (w->naive)
+			memcpy(d, blocks, n * unit * sizeof *d);
+		else
+			assert_int_equal(stats_unit_means(blocks, of, n * unit, d), n);
+		if (decide_confirm(plan, d, w->naive ? n * unit : n, &out))
 			return out;
 	}
 }
@@ -135,6 +171,9 @@ static void campaign(const struct world *truth, struct rng *r, enum run_mode mod
 						   residual.ssr, residual.df,
 						   false};
 			struct decision out;
+
+			if (w.unit > 1) /* quieter than the screen's blocks */
+				plan.ssr = 0, plan.df0 = 0;
 
 			if (tried[rank[i]])
 				continue;
@@ -227,6 +266,31 @@ static void nothing_helps_and_the_cluster_misbehaves(void **state)
 	for (size_t a = 1; a < ARMS; a++)
 		w.effect[a] = -0.02;
 	assert_few_false_wins("all worse", simulate(&w, MODE_STANDARD, 3, N_NULL, 16), 0.01);
+}
+
+/* What an allocation does to an arm is in all of its blocks: as units they are honest, however many
+ * there are; taken for independent they find what is not there. */
+static void blocks_of_one_allocation_are_one_unit(void **state)
+{
+	struct world w = quiet_world(0.02);
+	struct tally t;
+
+	(void)state;
+	w.interaction = 0.01;
+	w.unit = 2;
+	assert_few_false_wins("1 % interaction, 2 blocks",
+			      simulate(&w, MODE_STANDARD, 3, N_NULL, 61), 0.05);
+	w.unit = 4;
+	assert_few_false_wins("1 % interaction, 4 blocks",
+			      simulate(&w, MODE_STANDARD, 3, N_NULL, 62), 0.05);
+	w = quiet_world(0.005);
+	w.interaction = 0.02;
+	w.unit = 4;
+	w.naive = true;
+	t = simulate(&w, MODE_STANDARD, 3, 300, 63);
+	print_message("# 4 blocks taken for independent: false wins %.3f\n",
+		      share(t.false_wins, t.campaigns));
+	assert_true(share(t.false_wins, t.campaigns) > 0.2); /* the harness can see the effect */
 }
 
 /* A fixed order turns a 1 % penalty of the second run into wins; the balanced order does not. */
@@ -331,6 +395,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_helps),
 		cmocka_unit_test(nothing_helps_and_the_cluster_misbehaves),
+		cmocka_unit_test(blocks_of_one_allocation_are_one_unit),
 		cmocka_unit_test(the_order_within_a_block_does_no_harm),
 		cmocka_unit_test(real_gains_are_found),
 		cmocka_unit_test(a_harmful_single_candidate_is_worse),
