@@ -450,6 +450,17 @@ void event_rows_free(struct event_row *v, size_t n);
 int query_event_last(struct db *db, int64_t campaign, const char *kind, const char *start,
 		     struct event_row *out, bool *found, struct err *e);
 void event_row_done(struct event_row *v);
+/* Where the node hours of a campaign went, the most first; they sum up to query_cost()'s. Kinds:
+ * "timed trials", "failed trials", "warm-up trials", "between trials" (start, cleaning), "void
+ * attempts", "jobs that ended: <outcome>", "in flight" (not counted yet). */
+struct account_row {
+	char *kind;
+	int64_t allocations;
+	double node_s;
+};
+int query_account(struct db *db, int64_t campaign, struct account_row **out, size_t *n,
+		  struct err *e);
+void account_rows_free(struct account_row *v, size_t n);
 /* Was an event `drain` added since the campaign stopped last? Anybody may add one: its owner then
  * starts no further block, and stops when none is in flight. */
 int query_draining(struct db *db, int64_t campaign, bool *out, struct err *e);

@@ -7,7 +7,11 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { ENDS, NODE_ENDS, NODE_USE, PLACES, SEEN, KEEP, EVENT_LAST, DRAINING };
+enum { ENDS, NODE_ENDS, NODE_USE, PLACES, SEEN, KEEP, EVENT_LAST, DRAINING, ACCOUNT };
+#define NODES_OF_L "max(1, (SELECT count(*) FROM allocation_node n WHERE n.allocation = l.id))"
+#define TRIALS_OF_L                                                                        \
+	"coalesce((SELECT sum(x.wall_us) FROM attempt y JOIN trial x ON x.attempt = y.id " \
+	"WHERE y.allocation = l.id), 0)"
 const char *const query_sql_jobs[] = {
 	/* One row an allocation, though it may hold several attempts. */
 	[ENDS] =
@@ -47,6 +51,21 @@ const char *const query_sql_jobs[] = {
 	[DRAINING] = "SELECT coalesce((SELECT max(id) FROM event WHERE campaign = :campaign AND "
 		     "kind = 'drain'), 0) > coalesce((SELECT max(id) FROM event WHERE campaign = "
 		     ":campaign AND kind = 'stopped'), 0) AS asked",
+	/* node_s of an allocation as in v_cost; what its trials leave of it is the rest. */
+	[ACCOUNT] =
+		"SELECT kind, count(DISTINCT id) AS allocations, sum(cost) / 1e6 AS node_s FROM ("
+		"SELECT l.id, CASE WHEN t.kind = 'warmup' THEN 'warm-up trials' WHEN t.state = 'ok' "
+		"THEN 'timed trials' ELSE 'failed trials' END AS kind, t.wall_us * " NODES_OF_L
+		" AS cost FROM allocation l JOIN attempt a ON a.allocation = l.id "
+		"JOIN trial t ON t.attempt = a.id WHERE l.campaign = :campaign "
+		"UNION ALL SELECT l.id, CASE WHEN l.outcome IS NULL AND EXISTS (SELECT 1 FROM attempt "
+		"a WHERE a.allocation = l.id AND a.state IN ('planned', 'submitted')) THEN 'in "
+		"flight' WHEN coalesce(l.outcome, 'ok') <> 'ok' THEN 'jobs that ended: ' || l.outcome "
+		"WHEN EXISTS (SELECT 1 FROM attempt a WHERE a.allocation = l.id AND a.state = "
+		"'valid') THEN 'between trials' ELSE 'void attempts' END AS kind, " NODES_OF_L
+		" * (coalesce(l.end_us - l.start_us, " TRIALS_OF_L ") - " TRIALS_OF_L ") AS cost "
+		"FROM allocation l WHERE l.campaign = :campaign) "
+		"GROUP BY kind ORDER BY node_s DESC, kind",
 	NULL,
 };
 #define SQL(which) query_sql_jobs[which]
@@ -262,4 +281,36 @@ int query_draining(struct db *db, int64_t campaign, bool *out, struct err *e)
 	bind_i64(&s, ":campaign", campaign);
 	*out = stmt_row(&s) && col_bool(&s, "asked");
 	return stmt_close(&s);
+}
+
+int query_account(struct db *db, int64_t campaign, struct account_row **out, size_t *n,
+		  struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(ACCOUNT), "draw up the account", e);
+	struct account_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":campaign", campaign);
+	while (stmt_row(&s)) {
+		v = xgrow(v, used, &cap, sizeof *v);
+		v[used++] = (struct account_row){.kind = col_text(&s, "kind"),
+						 .allocations = col_i64(&s, "allocations"),
+						 .node_s = col_real(&s, "node_s")};
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		account_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void account_rows_free(struct account_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i].kind);
+	free(v);
 }

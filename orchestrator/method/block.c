@@ -307,7 +307,10 @@ static int judge_attempt(struct campaign *c, const struct stage_row *s, const st
 		reason = xasprintf("job %s was suspended by somebody while it ran", b->job_id);
 	if (rc < 0)
 		return rc;
-	return reason ? fail_attempt(c, b, ATTEMPT_VOID, reason, e) : store_attempt(c, b, a, e);
+	if (!reason)
+		return store_attempt(c, b, a, e);
+	rc = store_times(c, b, a, e); /* it cost what it cost */
+	return rc < 0 ? rc : fail_attempt(c, b, ATTEMPT_VOID, reason, e);
 }
 
 /* What is broken or partial took its time all the same. */
@@ -664,6 +667,22 @@ static int cancel_jobs(struct campaign *c, const struct block_row *b, struct err
 	return rc == 1 ? c->sched->cancel(c->run, st.id, e) : rc;
 }
 
+/* What a job that ran cost until now. */
+static int store_cancel(struct campaign *c, const struct block_row *b, struct err *e)
+{
+	const char *ids[1] = {b->job_id};
+	struct sched_status st = {0};
+	int rc;
+
+	if (!b->job_id || c->sched->poll(c->run, ids, 1, &st, NULL) < 0 || st.start_us <= 0)
+		return 0;
+	if ((rc = recost(c, b->allocation, -1, e)) < 0 ||
+	    (rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(END_CANCELLED), NULL,
+				       st.nodes, st.start_us, clock_utc_us(c->ws->clock), e)) < 0)
+		return rc;
+	return recost(c, b->allocation, 1, e);
+}
+
 /* What is done already counts. A job of which nothing could be learnt stays in flight: to call its
  * attempts void would leave it running without an owner. */
 static int cancel_one(struct campaign *c, const struct stage_row *s, const struct block_row *b,
@@ -676,6 +695,8 @@ static int cancel_one(struct campaign *c, const struct stage_row *s, const struc
 	int rc = take_crew(c, s, crew, &n, NULL, &done, e);
 
 	if (rc < 0 || n == 0)
+		return rc;
+	if ((rc = store_cancel(c, b, e)) < 0)
 		return rc;
 	if (cancel_jobs(c, b, &why) == 0) {
 		for (size_t i = 0; i < n && rc == 0; i++)

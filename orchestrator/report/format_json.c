@@ -585,6 +585,21 @@ static struct json *alpha(const struct alpha_ledger *l)
 	return o;
 }
 
+static struct json *account(const struct report *r)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < r->n_account; i++) {
+		struct json *o = json_object();
+
+		json_set_text(o, "kind", r->account[i].kind);
+		json_set_i64(o, "allocations", r->account[i].allocations);
+		json_set_number(o, "node_s", r->account[i].node_s);
+		json_add(a, o);
+	}
+	return a;
+}
+
 static struct json *cost(const struct cost_row *c)
 {
 	struct json *o = json_object();
@@ -644,6 +659,7 @@ static int write_json(const struct report *r, struct buf *out, struct err *e)
 	json_set(o, "events", events(r));
 	json_set(o, "alpha", alpha(&r->alpha));
 	json_set(o, "cost", cost(&r->cost));
+	json_set(o, "account", account(r));
 	json_set(o, "unit_costs", report_costs_json(r));
 	json_set(o, "tradeoffs", report_tradeoffs_json(r));
 	json_set(o, "sizes", report_sizes_json(r));

@@ -2,6 +2,7 @@
 /* The record: faults, events, accounts, and what is needed to do it again. */
 #include "orchestrator/report/mdlog.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "orchestrator/base/mem.h"
@@ -120,6 +121,40 @@ void mdlog_alpha(const struct alpha_ledger *a, struct buf *b)
 	buf_str(b, ".\n");
 }
 
+/* Every node hour once: what was measured, and what was not. */
+static void account(const struct report *r, struct buf *b)
+{
+	static const struct md_column c[] = {{"where the time went", false},
+					     {"allocations", true},
+					     {"node-hours", true},
+					     {"GPU-hours", true},
+					     {"share", true}};
+	int gpus = r->recipe->resources.gpus_per_node;
+	double total = 0;
+
+	for (size_t i = 0; i < r->n_account; i++)
+		total += r->account[i].node_s;
+	if (r->n_account == 0)
+		return;
+	buf_char(b, '\n');
+	md_table(b, c, ARRAY_LEN(c));
+	for (size_t i = 0; i < r->n_account; i++) {
+		const struct account_row *a = &r->account[i];
+		char h[32], g[32], share[32];
+
+		snprintf(h, sizeof h, "%.3f", a->node_s / 3600);
+		snprintf(g, sizeof g, "%.3f", a->node_s / 3600 * gpus);
+		snprintf(share, sizeof share, "%.1f %%", total > 0 ? 100 * a->node_s / total : 0);
+		md_row(b);
+		md_cell(b, a->kind);
+		md_cell_i64(b, a->allocations);
+		md_cell(b, h);
+		md_cell(b, gpus > 0 ? g : "-");
+		md_cell(b, share);
+		md_row_end(b);
+	}
+}
+
 void mdlog_cost(const struct report *r, struct buf *b)
 {
 	const struct cost_row *c = &r->cost;
@@ -129,8 +164,9 @@ void mdlog_cost(const struct report *r, struct buf *b)
 	mdlog_node_cost(r, c->node_s, b);
 	buf_printf(b, "; %lld allocations; %lld attempts, of which %lld void or lost.\n",
 		   (long long)c->allocations, (long long)c->attempts, (long long)c->attempts_void);
+	account(r, b);
 	if (str_eq(r->campaign.scheduler, "local"))
-		buf_str(b, "Measured on one machine: the conclusion holds for this machine.\n");
+		buf_str(b, "\nMeasured on one machine: the conclusion holds for this machine.\n");
 }
 
 /* A command to copy: no byte of it may end the block or act on a terminal. */

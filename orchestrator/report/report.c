@@ -71,6 +71,7 @@ void report_free(struct report *r)
 	kvs_free(&r->effective);
 	ablation_rows_free(r->ablations, r->n_ablations);
 	node_rows_free(r->nodes, r->n_nodes);
+	account_rows_free(r->account, r->n_account);
 	if (r->has_fix) {
 		fix_row_done(&r->fix);
 		config_done(&r->fix_config);
@@ -657,6 +658,8 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 	if (rc == 0 && (rc = load_target(&l, e)) == 0 &&
 	    (rc = query_ablations(db, campaign, &r->ablations, &r->n_ablations, e)) == 0)
 		rc = query_nodes(db, campaign, &r->nodes, &r->n_nodes, e);
+	if (rc == 0)
+		rc = query_account(db, campaign, &r->account, &r->n_account, e);
 	if (rc == 0)
 		rc = query_campaign_sources(db, campaign, &r->sources, &r->n_sources, e);
 	if (rc == 0)

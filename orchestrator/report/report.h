@@ -117,6 +117,8 @@ struct report {
 	struct guard_row *guards; /* what guards said, by verdict */
 	size_t n_guards;
 	struct cost_row cost;
+	struct account_row *account; /* where its node hours went */
+	size_t n_account;
 	struct report_unit_cost *costs; /* baseline, then treatment, of the last test */
 	size_t n_costs;
 	struct report_tradeoff *tradeoffs; /* none without a second objective */

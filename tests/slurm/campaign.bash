@@ -60,3 +60,43 @@ no_jobs() {
 no_process() {
 	[ -z "$(pgrep -f "$1")" ]
 }
+
+sql() { sqlite3 -cmd '.timeout 20000' "$WS/fettle.db" "$1"; }
+
+# The agent of the campaign's first attempt begins only when $GATE is there.
+gate_first_agent() {
+	GATE=$BATS_TEST_TMPDIR/gate
+	mkdir -p "$BATS_TEST_TMPDIR/gated"
+	printf '#!/bin/sh\ncase $1 in */1.1) until [ -e "%s" ]; do sleep 0.05; done ;; esac\nexec "%s" "$@"\n' \
+		"$GATE" "$BUILD/fettle-agent" >"$BATS_TEST_TMPDIR/gated/fettle-agent"
+	chmod +x "$BATS_TEST_TMPDIR/gated/fettle-agent"
+	export FETTLE_AGENT=$BATS_TEST_TMPDIR/gated/fettle-agent
+}
+
+# start_campaign [RECIPE]: in the background, as $pid; without a recipe the one that is there goes on
+start_campaign() {
+	local args=(resume)
+	[ $# = 0 ] || args=(run "$1")
+	"$FETTLE" "${args[@]}" -q -w "$WS" >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	pid=$!
+}
+
+finish_campaign() {
+	status=0
+	wait "$pid" || status=$?
+	cat "$BATS_TEST_TMPDIR/out"
+	[ "$status" = 0 ]
+	same_as_local
+	[ -z "$(squeue -h -t pending,running)" ]
+}
+
+# The first allocation's job is in this state; sets $job.
+first_job() {
+	job=$(sql 'SELECT job_id FROM allocation WHERE id = 1')
+	[ -n "$job" ] && [ -n "$(squeue -h -j "$job" -t "$1" 2>/dev/null)" ]
+}
+
+first_end() { sql 'SELECT outcome FROM allocation WHERE id = 1'; }
+
+# An event about a job that waits or was suspended was written down.
+noticed() { [ "$(sql "SELECT count(*) FROM event WHERE kind = 'waits' AND text LIKE '%$1%'")" -ge 1 ]; }

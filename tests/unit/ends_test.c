@@ -473,6 +473,35 @@ static void test_nothing_is_kept_of_half_a_pass(void **state)
 	world_close(&w);
 }
 
+/* Every node second is in the account once, whatever went wrong. */
+static void test_the_account_sums_up(void **state)
+{
+	struct account_row *v = NULL;
+	struct cost_row cost;
+	struct err e = {0};
+	double sum = 0;
+	struct world w;
+	size_t n = 0;
+
+	(void)state;
+	front = (struct front){0};
+	world_open_with(&w, 1, "repeats = 4, warmup_trials = 1, blocks = { aa = 6 }");
+	run(&w, "{\"fixed\": true, \"by_job\": true, \"nodes\": 4, \"at_once\": 2, \"faults\": "
+		"{\"preempted\": 0.1, \"node_fail\": 0.1, \"void\": 0.05, \"failed_trial\": "
+		"0.05}}");
+	assert_ok(query_account(w.ws->db, w.id, &v, &n, &e));
+	assert_ok(query_cost(w.ws->db, w.id, &cost, &e));
+	for (size_t i = 0; i < n; i++) {
+		print_message("# %s: %d, %.0f s\n", v[i].kind, (int)v[i].allocations, v[i].node_s);
+		assert_true(v[i].node_s >= 0);
+		sum += v[i].node_s;
+	}
+	assert_true(n >= 5);
+	assert_true(fabs(sum - cost.node_s) < 1e-6 * cost.node_s);
+	account_rows_free(v, n);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
@@ -487,6 +516,7 @@ int main(void)
 		cmocka_unit_test(test_words_of_pending_jobs),
 		cmocka_unit_test(test_complete_pairs_of_a_preempted_attempt_are_kept),
 		cmocka_unit_test(test_nothing_is_kept_of_half_a_pass),
+		cmocka_unit_test(test_the_account_sums_up),
 	};
 
 	return cmocka_run_group_tests(t, NULL, NULL);

@@ -374,6 +374,12 @@ static struct event_row sample_events[] = {
 	{1, SAMPLE_T0 + 5 * SAMPLE_S, "lost", "block 2, attempt 1: node_fail"},
 	{2, SAMPLE_T0 + 6 * SAMPLE_S, "resumed", "by process 99 on n1\nsecond line"},
 };
+static struct account_row sample_account[] = {
+	{"timed trials", 11, 1500},
+	{"warm-up trials", 11, 400},
+	{"between trials", 11, 300},
+	{"jobs that ended: node_fail", 1, 200},
+};
 static struct source_row sample_sources[] = {
 	{"campaign", "/home/me/demo.lua", NULL, "0123456789abcdef0123456789abcdef"},
 	{"rules/default", "/usr/share/fettle/recipes/rules/default.lua", NULL,
@@ -450,6 +456,8 @@ static inline struct report sample_report(void)
 		.sources = sample_sources,
 		.n_sources = 2,
 		.cost = {40, 55, 12, 1, 12, 900.5, 2400},
+		.account = sample_account,
+		.n_account = 4,
 		.has_fix = true,
 		.fix = {.state = "validated",
 			.reason =
