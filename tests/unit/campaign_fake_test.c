@@ -162,7 +162,7 @@ static void test_faults_cost_attempts_and_change_no_verdict(void **state)
 	(void)state;
 	world_open(&w, 9);
 	run(&w,
-	    "{\"effects\": {\"A=1\": 0.2}, \"sd_run\": 0.01, \"fixed\": true, \"faults\": {\"lost\": 0.05, \"void\": 0.05,"
+	    "{\"effects\": {\"A=1\": 0.2}, \"sd_run\": 0.01, \"fixed\": true, \"by_job\": true, \"faults\": {\"lost\": 0.05, \"void\": 0.05,"
 	    " \"node_fail\": 0.05, \"timeout\": 0.05, \"submit_lost\": 0.1, \"accepted_but_timed_out\": 0.1}}");
 	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
 	assert_outcome(&w, "A", "accepted");

@@ -79,14 +79,15 @@ drained() { sinfo -h -N -p tune -o %T | grep -q drained; }
 	wait "$pid" || status=$?
 	cat "$BATS_TEST_TMPDIR/out"
 	[ "$status" = 3 ]
-	[ "$(sql "SELECT group_concat(DISTINCT outcome) FROM allocation")" = timeout ]
-	[ "$(count allocation)" = 3 ]
+	[ "$(sql "SELECT count(*) FROM allocation WHERE outcome = 'timeout'")" = 3 ]
+	# what was in flight is withdrawn
+	[ "$(sql "SELECT count(*) FROM attempt WHERE state IN ('planned', 'submitted')")" = 0 ]
 	[[ $(sql "SELECT reason FROM campaign") == *"3 jobs in a row ended alike: timeout"*time_limit_min* ]]
 	[ -z "$(squeue -h)" ]
 }
 
 @test "preempted: its complete passes are kept, the block is run again" {
-	sed -e 's/resources = {/resources = { partition = "low",/' -e 's/trial_s = 30/trial_s = 600/' -e 's/^	mode = /	repeats = 4,\n&/' \
+	sed -e 's/resources = {/resources = { partition = "low",/' -e 's/trial_s = 30/trial_s = 240/' -e 's/^	mode = /	repeats = 4,\n&/' \
 		"$RECIPE" >"$BATS_TEST_TMPDIR/low.lua"
 	touch "$GATE"
 	# the trial of slot 5 of the first attempt waits at a gate of its own
@@ -107,6 +108,7 @@ drained() { sinfo -h -N -p tune -o %T | grep -q drained; }
 	[ "$(first_end)" = preempted ]
 	[ "$(sql "SELECT group_concat(state) FROM (SELECT state FROM attempt WHERE allocation = 1 ORDER BY id)")" = void,valid ]
 	# a warm-up and two passes over both arms
+	sql "SELECT a.block, a.state, t.slot, t.arm, t.kind, t.repeat FROM trial t JOIN attempt a ON a.id = t.attempt WHERE a.allocation = 1"
 	[ "$(sql "SELECT count(*) FROM trial t JOIN attempt a ON a.id = t.attempt WHERE a.allocation = 1")" = 5 ]
 	[ "$(sql "SELECT count(*) FROM (SELECT arm FROM trial t JOIN attempt a ON a.id = t.attempt WHERE a.allocation = 1 AND t.kind = 'timed' GROUP BY arm HAVING count(*) = 2)")" = 2 ]
 	[ "$(sql "SELECT group_concat(state) FROM attempt WHERE block = 1")" = void,valid ]
@@ -145,7 +147,10 @@ drained() { sinfo -h -N -p tune -o %T | grep -q drained; }
 	start_campaign "$RECIPE"
 	wait_for first_job running
 	cluster restart slurmctld
+	wait_for first_job running # it answers again
 	touch "$GATE"
 	finish_campaign
+	sql "SELECT reason FROM attempt WHERE state <> 'valid'"
+	sql "SELECT reason FROM attempt WHERE state <> 'valid'"
 	[ "$(sql "SELECT count(*) FROM attempt WHERE state <> 'valid'")" = 0 ]
 }
