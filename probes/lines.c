@@ -20,12 +20,16 @@ struct probe_run {
 static void on_line(void *ctx, const struct input_line *l)
 {
 	struct probe_run *r = ctx;
+	struct input_line one;
 
 	/* A tool that writes lines draws none again: that is the bar of another writer. */
 	if (l->redrawn || !span_trim(input_span(l)).n)
 		return;
-	emit_begin(&r->out, l);
-	r->kind->line(r->state, &r->out, l);
+	/* What goes on behind the longest line may go on in the middle of a number. */
+	one = *l;
+	one.complete = l->complete && !l->cut;
+	emit_begin(&r->out, &one);
+	r->kind->line(r->state, &r->out, &one);
 	r->last = (struct input_line){
 		.text = "", .whole = "", .host = "", .line = l->line, .rank = -1, .local_rank = -1};
 	emit_begin(&r->out, &r->last);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/unit/probe_check.h"
 
+#include "probes/input.h"
+
 extern const struct probe probe_ethtool;
 
 static void test_fixture(void **state)
@@ -32,11 +34,31 @@ static void test_broken(void **state)
 	findings_free(&f);
 }
 
+/* A line that is too long keeps its head, and that may end inside a number. */
+static void test_long(void **state)
+{
+	struct buf b = {0};
+	struct findings f;
+
+	(void)state;
+	buf_str(&b, "NIC statistics:\n     rx_bytes: ");
+	for (size_t i = 0; i < INPUT_LINE_MAX - strlen("     rx_bytes: ") - 3; i++)
+		buf_char(&b, ' ');
+	buf_str(&b, "123456\n     tx_bytes: 7\n");
+	f = findings_of(&probe_ethtool, NULL, b.data, b.len, 0);
+	check_status(&f, PROBE_PARTIAL);
+	assert_int_equal(found_count(&f, "net_rx_bytes_total"), 0);
+	check_at(&f, "net_tx_bytes_total", -1, NULL, 7);
+	findings_free(&f);
+	buf_free(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fixture),
 		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
