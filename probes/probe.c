@@ -8,7 +8,8 @@
 #include "orchestrator/base/mem.h"
 
 enum {
-	SNIFF_SURE = 50, /* a lower score is a guess, and a guess would give wrong numbers */
+	SNIFF_SURE = 50,     /* a lower score is a guess, and a guess would give wrong numbers */
+	PROBE_FITS_MAX = 16, /* a text is of so many formats at once */
 	READ_CHUNK = 128 * 1024, /* what zlib hands over at once; larger was not faster */
 };
 
@@ -35,24 +36,40 @@ const struct probe *probe_find(const char *name)
 	return NULL;
 }
 
-const struct probe *probe_sniff(const char *head, size_t n)
+size_t probe_sniff_all(const char *head, size_t n, const struct probe **out, size_t max)
 {
-	const struct probe *best = NULL;
-	int best_score = SNIFF_SURE - 1;
+	int scores[PROBE_FITS_MAX];
+	size_t found = 0;
 
 	if (n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) {
 		head += 3;
 		n -= 3;
 	}
+	max = max < PROBE_FITS_MAX ? max : PROBE_FITS_MAX;
 	for (size_t i = 0; probe_table[i]; i++) {
 		int score = probe_table[i]->sniff ? probe_table[i]->sniff(head, n) : 0;
+		size_t at = found;
 
-		if (score > best_score) {
-			best = probe_table[i];
-			best_score = score;
+		while (at > 0 && scores[at - 1] < score)
+			at--;
+		if (score < SNIFF_SURE || at == max)
+			continue;
+		found += found < max;
+		for (size_t k = found - 1; k > at; k--) {
+			out[k] = out[k - 1];
+			scores[k] = scores[k - 1];
 		}
+		out[at] = probe_table[i];
+		scores[at] = score;
 	}
-	return best;
+	return found;
+}
+
+const struct probe *probe_sniff(const char *head, size_t n)
+{
+	const struct probe *best;
+
+	return probe_sniff_all(head, n, &best, 1) ? best : NULL;
 }
 
 /* Lines that begin in n bytes; `last` is the byte before them, and the last of them then. */

@@ -117,6 +117,8 @@ extern const struct probe *const probe_table[];   /* generated; NULL-terminated,
 const struct probe *probe_find(const char *name); /* NULL if unknown */
 /* The probe that fits the head of a text best, or NULL if none scores at least 50. */
 const struct probe *probe_sniff(const char *head, size_t n);
+/* All that score so, the best first; their number, at most max. A log may hold several formats. */
+size_t probe_sniff_all(const char *head, size_t n, const struct probe **out, size_t max);
 
 /* Read one whole file through a probe (gzip is unpacked). A missing file is PROBE_ABSENT. *e is
  * reset; its code is not ERR_OK when the file could not be read or the context is wrong (bad

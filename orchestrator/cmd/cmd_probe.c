@@ -22,6 +22,7 @@ extern const struct cmd cmd_probe;
 enum {
 	HEAD_BYTES = 64 *
 		     1024, /* what is looked at to tell the kind: banners come after warnings */
+	ALSO_MAX = 8,      /* other formats that a text holds too */
 	RANKS_MAX = 4096,  /* traces that are compared: one a rank */
 	EXIT_USAGE = 2,
 	EXIT_PERMANENT = 4,
@@ -137,9 +138,16 @@ static int list(bool json)
 
 /* With --json and --values things are printed as they come: a log may be larger than memory. In
  * JSON every line is an object of its own, for the same reason. Else they go into a table. */
+/* What reads a text: the format that fits best, and others that it holds too. */
+struct choice {
+	const struct probe *probe, *also[ALSO_MAX];
+	size_t n_also;
+};
+
 struct reading {
 	const char *file;
 	const struct probe *probe;
+	const struct choice *choice;
 	bool json;
 	struct listing *table; /* NULL: print at once */
 	struct pivot *steps;   /* with table: what belongs to a step */
@@ -345,6 +353,7 @@ static void take_timeline(void *ctx, struct timeline *t, int rank)
 static void end_json(const struct reading *r, enum probe_status s, const char *detail)
 {
 	_cleanup_(json_freep) struct json *o = json_object();
+	struct json *also = json_array();
 
 	json_set_text(o, "kind", "status");
 	set_clean(o, "file", r->file);
@@ -357,6 +366,9 @@ static void end_json(const struct reading *r, enum probe_status s, const char *d
 	json_set_i64(o, "ignored", r->ignored);
 	json_set_i64(o, "lines", r->lines);
 	json_set_i64(o, "lines_used", r->used);
+	for (size_t i = 0; r->choice && i < r->choice->n_also; i++)
+		json_add_text(also, r->choice->also[i]->name);
+	json_set(o, "also", also);
 	print_object(o);
 }
 
@@ -370,6 +382,9 @@ static void print_end(const struct reading *r, enum probe_status s, const char *
 		end_json(r, s, detail);
 		return;
 	}
+	for (size_t i = 0; r->choice && i < r->choice->n_also; i++)
+		printf("%s%s%s", i ? ", " : "also of format ", r->choice->also[i]->name,
+		       i + 1 < r->choice->n_also ? "" : " (--as NAME reads it so)\n");
 	print_clean(r->file);
 	printf(": %s (%s): %lld values, %lld without a value, %lld facts, from %lld of %lld lines",
 	       probe_status_name(s), r->probe->name, r->values, r->missing, r->facts,
@@ -406,15 +421,17 @@ static int cannot_read(gzFile f, const char *file, struct err *e)
 			    : err_set(e, ERR_IO, "%s: a damaged gzip file: %s", file, why);
 }
 
-static int choose(const struct args *a, const char *file, const struct probe **out, struct err *e)
+static int choose(const struct args *a, const char *file, struct choice *out, struct err *e)
 {
+	const struct probe *fits[ALSO_MAX + 1];
 	_cleanup_free_ char *head = NULL;
+	size_t found;
 	gzFile f;
 	int n, rc = 0;
 
 	if (a->as || a->pattern) {
-		*out = probe_find(a->as ? a->as : "pattern");
-		return *out ? 0 : unknown_probe(a->as ? a->as : "pattern", e);
+		out->probe = probe_find(a->as ? a->as : "pattern");
+		return out->probe ? 0 : unknown_probe(a->as ? a->as : "pattern", e);
 	}
 	if (!(f = gzopen(file, "rbe")))
 		return err_sys(e, ERR_NOT_FOUND, "%s", file);
@@ -425,8 +442,11 @@ static int choose(const struct args *a, const char *file, const struct probe **o
 	gzclose(f);
 	if (rc < 0)
 		return rc;
-	*out = probe_sniff(head, (size_t)n);
-	if (!*out)
+	found = probe_sniff_all(head, (size_t)n, fits, ARRAY_LEN(fits));
+	out->probe = found ? fits[0] : NULL;
+	for (size_t i = 1; i < found; i++)
+		out->also[out->n_also++] = fits[i];
+	if (!found)
 		return err_set(
 			e, ERR_NOT_FOUND,
 			"%s: %s; `fettle probe --list` says what can be read, --as NAME chooses, "
@@ -435,10 +455,12 @@ static int choose(const struct args *a, const char *file, const struct probe **o
 	return 0;
 }
 
-static int read_file(const struct args *a, const char *file, const struct probe *p,
+static int read_file(const struct args *a, const char *file, const struct choice *choice,
 		     struct ranks *ranks)
 {
-	struct reading r = {.file = file, .probe = p, .json = a->json, .ranks = ranks};
+	const struct probe *p = choice->probe;
+	struct reading r = {
+		.file = file, .probe = p, .choice = choice, .json = a->json, .ranks = ranks};
 	struct probe_context c = {
 		.file = file, .pattern = a->pattern, .metric = a->metric, .lines = &r.lines};
 	struct probe_sink sink = {.value = take_value,
@@ -495,15 +517,15 @@ static int read_all(const struct args *a)
 	int worst = 0;
 
 	for (char **file = a->files; *file; file++) {
-		const struct probe *p = NULL;
+		struct choice choice = {0};
 		struct err e = {0};
 		int status;
 
 		if (file != a->files && !a->json)
 			putchar('\n');
 		fflush(stdout); /* errors stand where they belong */
-		status = choose(a, *file, &p, &e) < 0 ? cmd_fail(&cmd_probe, &e)
-						      : read_file(a, *file, p, ranks);
+		status = choose(a, *file, &choice, &e) < 0 ? cmd_fail(&cmd_probe, &e)
+							   : read_file(a, *file, &choice, ranks);
 		worst = status > worst ? status : worst;
 	}
 	compare_ranks(a, ranks);

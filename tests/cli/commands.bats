@@ -46,6 +46,16 @@ options_of() {
 	[[ ${lines[-1]} == *': partial (train_log): '*', from 5 of 10 lines; 4 bad lines, the first is line 2'* ]]
 }
 
+@test "probe: a text of several formats is read as the best and names the others" {
+	run "$FETTLE" probe "$FIX/nccl-x2.log"
+	[ "$status" -eq 0 ]
+	[[ ${lines[-2]} == 'also of format nccl_log (--as NAME reads it so)' ]]
+	[[ ${lines[-1]} == *': ok (nccl_tests): '* ]]
+	[ "$("$FETTLE" probe --json "$FIX/nccl-x2.log" | tail -1 | jq -r '.also[]')" = nccl_log ]
+	run "$FETTLE" probe --as nccl_log "$FIX/nccl-x2.log"
+	[[ ${lines[-1]} == *': ok (nccl_log): '* ]]
+}
+
 @test "probe: several files, the worst status; --values shows each value" {
 	run "$FETTLE" probe --values "$FIX/nanogpt.txt" "$FIX/llmc.txt"
 	[ "$status" -eq 0 ]

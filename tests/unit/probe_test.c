@@ -67,6 +67,17 @@ static void test_sniff(void **state)
 		buf_free(&path);
 		buf_free(&text);
 	}
+	static const char both[] = "n1:1:2 [0] NCCL INFO Using network IB\n"
+				   "iter 10: loss 2.5, time 5.0ms, mfu 1.5%\n"
+				   "slurmstepd: error: Exceeded job memory limit\n";
+	const struct probe *fits[8];
+
+	assert_int_equal(probe_sniff_all(both, strlen(both), fits, 8), 3);
+	assert_string_equal(fits[0]->name, "train_log");
+	assert_string_equal(fits[1]->name, "nccl_log");
+	assert_string_equal(fits[2]->name, "slurm_end");
+	assert_int_equal(probe_sniff_all(both, strlen(both), fits, 2), 2);
+	assert_string_equal(fits[1]->name, "nccl_log");
 	assert_null(probe_sniff("hello world\n", 12));
 	assert_null(probe_sniff("", 0));
 	assert_null(probe_sniff("{\"a\":\n", 6));
