@@ -252,3 +252,24 @@ fake() {
 	run "${clean[@]}" tap
 	[ "$status" -ne 0 ]
 }
+
+@test "run.sh: what a test could not check is told before the total" {
+	put tests/e_test <<'EOT'
+#!/bin/sh
+echo 1..1
+echo 'ok 1 - e'
+echo '# not checked: 3 of 5 expected values'
+EOT
+	put tests/f_test <<'EOT'
+#!/bin/sh
+echo 1..1
+echo 'ok 1 - f'
+echo '# not checked: 0 of 5 expected values'
+EOT
+	chmod +x tests/e_test tests/f_test
+	clean=(env -i PATH=/usr/local/bin:/usr/bin:/bin TMPDIR="$BATS_TEST_TMPDIR" sh "$top/tests/run.sh")
+	run "${clean[@]}" tap "$PWD/tests/e_test" "$PWD/tests/f_test"
+	[ "$status" -eq 0 ]
+	[ "${lines[-2]}" = 'not checked: 3 of 5 expected values' ]
+	[ "${lines[-1]}" = '2 passed, 0 failed' ]
+}
