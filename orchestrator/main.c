@@ -15,6 +15,7 @@
 #include "orchestrator/base/str.h"
 #include "orchestrator/base/version.h"
 #include "orchestrator/cmd/cmd.h"
+#include "orchestrator/cmd/detach.h"
 
 enum { EXIT_USAGE = 2, EXIT_PERMANENT = 4 };
 
@@ -109,6 +110,8 @@ static int command_line(int argc, char **argv)
 		printf("fettle %s\n", version_text());
 		return 0;
 	}
+	if (argv[i][0] == '/' && argc == i + 1)
+		return detach_main(argv[i]);
 	if (argv[i][0] == '-') {
 		fprintf(stderr, "fettle: error: unknown option `%s`\nTry `fettle --help`.\n",
 			argv[i]);

@@ -5,17 +5,19 @@
 
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/cmd/detach.h"
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/outline.h"
 
 extern const struct cmd cmd_run;
 
-enum { OPT_ANYWAY = 512 };
+enum { OPT_ANYWAY = 512, OPT_DETACH };
 
 struct args {
 	struct drive_options drive;
 	const char *recipe;
-	bool anyway;
+	bool anyway, detach;
+	const char *partition; /* of the job that drives a detached campaign */
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -28,6 +30,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_ANYWAY:
 		a->anyway = true;
+		return 0;
+	case OPT_DETACH:
+		a->detach = true;
+		a->partition = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->recipe)
@@ -104,6 +110,8 @@ static int run(int argc, char **argv)
 	static const struct argp_option opts[] = {
 		{"anyway", OPT_ANYWAY, NULL, 0,
 		 "also a campaign that cannot answer its own question (see fettle plan)", 0},
+		{"detach", OPT_DETACH, "PARTITION", OPTION_ARG_OPTIONAL,
+		 "let a small job of the cluster drive it, where compute nodes may submit", 0},
 		{0}};
 	static const struct argp argp = {
 		.options = opts,
@@ -122,6 +130,10 @@ static int run(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	if (start(&a, &w, &id, &e) < 0)
 		status = cmd_fail(&cmd_run, &e);
+	else if (a.detach)
+		status = detach_submit(w, id, &a.drive, a.partition, &e) < 0
+				 ? cmd_fail(&cmd_run, &e)
+				 : 0;
 	else
 		status = drive_campaign(&cmd_run, w, id, &a.drive);
 	workspace_close(w);

@@ -300,6 +300,8 @@ static int drive_loop(struct driver *d, struct err *e)
 
 	while (rc == 0) {
 		read_signals(d);
+		if (d->signals && d->options->leave_jobs)
+			return 0;
 		if (d->signals)
 			return stop_by_signal(d, e);
 		if ((rc = campaign_step(d->campaign, &step, e)) < 0 || step == CAMPAIGN_OVER ||

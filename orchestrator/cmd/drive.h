@@ -21,6 +21,7 @@ struct drive_options {
 	const char *scheduler; /* NULL: the recipe's, else local */
 	const char *fake_spec; /* text of the file given with --fake */
 	bool json, quiet, take_over, once;
+	bool leave_jobs; /* a signal ends us and leaves them running, as a second one does */
 };
 
 /* argp children with --workspace, --scheduler, --json, --quiet, --take-over; input is struct

@@ -153,3 +153,32 @@ drained() { sinfo -h -N -p tune -o %T | grep -q drained; }
 	sql "SELECT reason FROM attempt WHERE state <> 'valid'"
 	[ "$(sql "SELECT count(*) FROM attempt WHERE state <> 'valid'")" = 0 ]
 }
+
+campaign_is() { [ "$(sql 'SELECT state FROM campaign')" = "$1" ]; }
+
+@test "run --detach: a small job of the cluster drives the campaign; ended early, it leaves the jobs and resume adopts them" {
+	run "$FETTLE" run --detach -q -w "$WS" "$RECIPE"
+	echo "$output"
+	[ "$status" = 0 ]
+	[[ $output == *"is driven by job "*"detached/1/fettle.out" ]]
+	wait_for first_job running
+	driver=$(squeue -h -o '%i %j' | sed -n 's/^\([0-9]*\) fettle:.*:d1$/\1/p')
+	[ -n "$driver" ]
+	run "$FETTLE" resume -q -w "$WS"
+	[ "$status" = 3 ] # it has an owner
+	scancel --signal=TERM --batch "$driver"
+	for ((i = 0; i < 1200; i++)); do [ -z "$(squeue -h -j "$driver" 2>/dev/null)" ] && break; sleep 0.1; done
+	[ -n "$(squeue -h -j "$job")" ]
+	touch "$GATE"
+	start_campaign
+	finish_campaign
+	[ "$(sql "SELECT count(*) FROM attempt WHERE state <> 'valid'")" = 0 ]
+}
+
+@test "run --detach: from beginning to end" {
+	touch "$GATE"
+	"$FETTLE" run --detach -q -w "$WS" "$RECIPE"
+	wait_for campaign_is done
+	same_as_local
+	grep -q 'Fix: fast=true: validated' "$WS/detached/1/fettle.out"
+}
