@@ -86,12 +86,35 @@ static void test_what_every_trial_shows_is_noted(void **state)
 	assert_true(t.noted > 0);
 }
 
+/* A device that slows itself down in every other trial leaves nothing to compare: the stage stops
+ * and says why, and goes on where the cluster was seen to. */
+static void test_too_many_voids_stop_the_stage(void **state)
+{
+	static const char bad[] = "{\"throttle_p\": 0.5, \"fixed\": true, \"in_memory\": true}",
+			  mended[] = "{\"fixed\": true, \"in_memory\": true}";
+	struct campaign_row row;
+	struct world w;
+
+	(void)state;
+	world_open_recipe(&w, 33, RECIPE);
+	run(&w, bad);
+	assert_int_equal(query_campaign_get(w.ws->db, w.id, &row, NULL), 0);
+	assert_int_equal(row.state, CAMPAIGN_STOPPED);
+	assert_contains(row.reason, "3 blocks were lost 3 times each; the last reason: quality "
+				    "(throttle): the device protected itself in 1 of 2 trials");
+	campaign_row_done(&row);
+	run(&w, mended);
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
 		cmocka_unit_test(test_noise_of_steps_makes_nothing_void),
 		cmocka_unit_test(test_fail_slow_makes_an_attempt_void_once),
 		cmocka_unit_test(test_what_every_trial_shows_is_noted),
+		cmocka_unit_test(test_too_many_voids_stop_the_stage),
 	};
 
 	return cmocka_run_group_tests(t, NULL, NULL);
