@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Campaigns whose truth is planted by sleeps (tests/fixtures/recipes), through the real agent on this
+# Campaigns whose truth is planted (tests/fixtures/recipes: times as planned, with noise), through the real agent on this
 # machine: what is planted must come out.
 
 setup() {
@@ -76,4 +76,41 @@ outcome() { sql "SELECT coalesce(outcome, state) FROM v_hypothesis WHERE knob = 
 	[ "$(sql "SELECT count(*) FROM v_hypothesis")" -ge 4 ]
 	[ "$(sql "SELECT count(*) FROM verdict WHERE outcome = 'accepted'")" = 0 ]
 	[ "$(sql "SELECT count(*) FROM v_hypothesis WHERE state = 'tested'")" -ge 1 ]
+}
+
+# Each costs 0.6 % of the loss and is accepted under a margin of 1 %; both together cost 1.2 %.
+@test "gains whose losses add up beyond the margin: the fix breaks the guard, and recommend refuses it" {
+	cat >"$BATS_TEST_TMPDIR/train.sh" <<-'END'
+		#!/bin/sh
+		for step in 1 2 3 4; do
+			sleep 0.1
+			echo "{\"step\": $step, \"throughput_samples_per_s\": $((100 + 30 * A + 30 * B)), \"loss\": $((2000 + 12 * A + 12 * B))}"
+		done >>"$FETTLE_METRICS"
+	END
+	chmod +x "$BATS_TEST_TMPDIR/train.sh"
+	cat >"$BATS_TEST_TMPDIR/c.lua" <<-END
+		return { name = "c", workload = { command = { "$BATS_TEST_TMPDIR/train.sh" }, env = { A = 0, B = 0 }, metrics = { file = true },
+			window = { warmup_steps = 1, steps = 3 } },
+			objective = "throughput_samples_per_s", guards = { loss = 0.01 },
+			knobs = {
+				{ name = "A", env = "A", default = 0, values = { 1 }, class = "neutral" },
+				{ name = "B", env = "B", default = 0, values = { 1 }, class = "neutral" },
+			},
+			mode = "quick", rounds = 2, warmup_trials = 0, blocks = { aa = 2, final = 3, soak = 1 } }
+	END
+	FETTLE_WORKSPACE=$BATS_TEST_TMPDIR/own
+	export FETTLE_WORKSPACE
+	run "$FETTLE" run -q "$BATS_TEST_TMPDIR/c.lua"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$(sqlite3 "$FETTLE_WORKSPACE/fettle.db" "SELECT wins, fix FROM v_campaign")" = '2|rejected: guard' ]
+	[[ $output == *'rejected: guard, +60.0 % '*'guard loss (last): worse by +1.20 %'* ]]
+	run "$FETTLE" recommend
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[[ $output == *'the fix breaks a guard: guard loss (last): worse by +1.20 % [1.20, 1.20], margin 1.00 %'* ]]
+	[[ $output != *'export '* ]]
+	run "$FETTLE" recommend --force
+	[ "$status" -eq 0 ]
+	[[ $output == *'!!!! REJECTED: this fix breaks a guard.'* ]]
 }
