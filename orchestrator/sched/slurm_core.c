@@ -25,6 +25,7 @@ enum {
 					 anyway */
 	SETTLE_MS = 500, /* slurmctld handles calls in threads: one sent earlier may be done later
 			  */
+	LOOKS_AGAIN = 2,
 };
 
 struct sched_run {
@@ -496,14 +497,14 @@ static int find_once(struct sched_run *s, const char *token, struct sched_status
 	return 1;
 }
 
-/* Absent is said only after a second look: the submit that is in doubt may be handled a moment
- * after the first. */
+/* Absent is said only after further looks: the submit that is in doubt may be handled a moment
+ * after the first, and on a busy controller a moment is long. */
 int slurm_core_find(struct sched_run *s, const char *token, struct sched_status *out, struct err *e)
 {
 	int rc = find_once(s, token, out, e);
 
-	if (rc == 0) {
-		poll(NULL, 0, SETTLE_MS);
+	for (int look = 1; rc == 0 && look <= LOOKS_AGAIN; look++) {
+		poll(NULL, 0, look * SETTLE_MS);
 		rc = find_once(s, token, out, e);
 	}
 	return rc;

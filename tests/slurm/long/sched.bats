@@ -74,7 +74,7 @@ teardown() {
 	sleep 0.2
 	say capacity
 	cluster up munged
-	expect "temp *"
+	expect "temp *is munged running here*"
 	say capacity
 	expect "ok 4 4 4 *"
 }
