@@ -3,6 +3,7 @@
 #include "tests/unit/store.h"
 
 #include "experiments/stats.h"
+#include "orchestrator/base/rng.h"
 #include "orchestrator/base/str.h"
 #include "orchestrator/method/method.h"
 #include "tests/unit/near.h"
@@ -380,6 +381,82 @@ static void test_blocks_of_one_allocation_on_the_same_nodes_are_one_unit(void **
 	scene_free(s);
 }
 
+/* The noise that a screen hands on is that of units of one block: the first of each. */
+static void test_units_are_told_by_their_first_block(void **state)
+{
+	struct scene *s = scene_new(BETTER_UP);
+	struct err e = {0};
+	double *d = NULL;
+	struct pairs p;
+
+	(void)state;
+	pair_on(s, 100, 110, "n1");
+	pair_on(s, 100, 130, "n1");
+	pair_on(s, 100, 105, "n2");
+	one_allocation(s);
+	assert_ok(pairs_load_units(&s->c, &s->row, &p, &e));
+	assert_int_equal(p.blocks, 2);
+	assert_int_equal(pairs_diff(&p, 1, &d), 2);
+	assert_near(d[0], log(1.1), 1e-12);
+	assert_near(d[1], log(1.05), 1e-12);
+	free(d);
+	pairs_done(&p);
+	scene_free(s);
+}
+
+/* Whatever the sizes of units and the order in which their blocks came in: as many values as units,
+ * each the mean of its blocks' differences; names of arms turn the sign, a unit of the metric
+ * changes nothing. */
+static void test_units_of_any_size(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct rng r = rng_at(seed, 5, 0, 0);
+		size_t n_units = 2 + seed % 3, blocks = 0, n;
+		double want[4] = {0}, scale = seed % 2 ? 1 : 1000, *d = NULL, *back = NULL;
+		struct scene *s = scene_new(BETTER_UP);
+
+		for (size_t u = 0; u < n_units; u++) {
+			size_t size = 1 + (size_t)(rng_uniform(&r) * 4);
+			char node[8];
+
+			snprintf(node, sizeof node, "n%zu", u);
+			for (size_t k = 0; k < size; k++) {
+				double base = 90 + 20 * rng_uniform(&r),
+				       gain = 0.1 * rng_normal(&r);
+
+				want[u] += gain / (double)size;
+				ms(s, 0, scale * base);
+				ms(s, 1, scale * base * exp(gain));
+				ms(s, 2, scale * base);
+				for (size_t i = 0; i < s->n; i++)
+					s->t[i].node = xstrdup(node);
+				/* the last block comes in first */
+				block_at(s, (int)(u * 10 + (9 - k)));
+				blocks++;
+			}
+		}
+		one_allocation(s);
+		n = units(s, STAGE_CONFIRM, &d);
+		assert_int_equal(n, n_units);
+		for (size_t u = 0; u < n; u++)
+			assert_near(d[u], want[u], 1e-9);
+		/* the arms change their names */
+		assert_int_equal(
+			store_exec(
+				s->st.db,
+				"UPDATE trial SET arm = (SELECT min(id) + max(id) FROM arm "
+				"WHERE idx < 2) - arm WHERE arm IN (SELECT id FROM arm WHERE idx < 2)"),
+			SQLITE_OK);
+		assert_int_equal(units(s, STAGE_CONFIRM, &back), n);
+		for (size_t u = 0; u < n; u++)
+			assert_near(back[u], -want[u], 1e-9);
+		free(d);
+		free(back);
+		scene_free(s);
+	}
+}
+
 /* A block without a pair changes nothing of its unit. */
 static void test_a_unit_is_made_of_its_pairs(void **state)
 {
@@ -548,6 +625,8 @@ int main(void)
 		cmocka_unit_test(test_void_attempts_and_warm_up_count_for_nothing),
 		cmocka_unit_test(test_the_hash_is_that_of_the_values),
 		cmocka_unit_test(test_blocks_of_one_allocation_on_the_same_nodes_are_one_unit),
+		cmocka_unit_test(test_units_are_told_by_their_first_block),
+		cmocka_unit_test(test_units_of_any_size),
 		cmocka_unit_test(test_a_unit_is_made_of_its_pairs),
 		cmocka_unit_test(test_guards),
 		cmocka_unit_test(test_guards_of_negative_metrics),

@@ -252,6 +252,97 @@ static void one_attempt_of_a_block_is_valid(void **state)
 	db_close(st.db);
 }
 
+static int64_t trials_planned(struct store *st, int position, int64_t *attempt)
+{
+	struct block_row *v = NULL;
+	size_t n = 0;
+	struct err e = {0};
+	int64_t slots = -1;
+
+	assert_ok(query_blocks(st->db, st->stage, &v, &n, &e));
+	for (size_t i = 0; i < n; i++)
+		if (v[i].position == position) {
+			slots = (int64_t)v[i].n_slots;
+			*attempt = v[i].attempt_id;
+			assert_int_equal(v[i].slots[0].index, position ? 1 : 0);
+		}
+	block_rows_free(v, n);
+	return slots;
+}
+
+/* Blocks of one allocation share its token, its job and its warm-up. */
+static void an_allocation_holds_several_blocks(void **state)
+{
+	struct store st = store_new(":memory:");
+	const int64_t blocks[] = {st.block, store_block(&st, st.stage, st.arm, 1, 2)};
+	int64_t allocation, first = 0, second = 0;
+	char token[64];
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(query_allocation_plan(st.db, st.campaign, blocks, 2, "slurm", 77, &allocation,
+					token, &e));
+	assert_int_equal(store_count(st.db, "SELECT count(*) FROM allocation"), 1);
+	assert_int_equal(trials_planned(&st, 0, &first), 5);
+	assert_int_equal(trials_planned(&st, 1, &second), 4); /* no warm-up of its own */
+	assert_true(first < second);
+	assert_ok(query_allocation_submitted(st.db, allocation, "4711", 78, &e));
+	assert_int_equal(
+		store_count(st.db, "SELECT count(*) FROM attempt WHERE state = 'submitted'"), 2);
+	/* times only widen: each block tells its own part */
+	assert_ok(query_allocation_end(st.db, allocation, "ok", NULL, NULL, 100, 200, &e));
+	assert_ok(query_allocation_end(st.db, allocation, "ok", NULL, NULL, 200, 300, &e));
+	assert_ok(query_allocation_end(st.db, allocation, "node_fail", NULL, NULL, 0, 0, &e));
+	assert_int_equal(store_count(st.db, "SELECT start_us FROM allocation"), 100);
+	assert_int_equal(store_count(st.db, "SELECT end_us FROM allocation"), 300);
+	db_close(st.db);
+}
+
+/* One block that has an open attempt refuses the whole plan. */
+static void a_refused_plan_leaves_nothing(void **state)
+{
+	struct store st = store_new(":memory:");
+	const int64_t blocks[] = {store_block(&st, st.stage, st.arm, 1, 2), st.block};
+	struct planned p = {0};
+	int64_t allocation = -1;
+	char token[64];
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(plan(&st, st.block, &p, &e));
+	assert_int_equal(query_allocation_plan(st.db, st.campaign, blocks, 2, "slurm", 77,
+					       &allocation, token, &e),
+			 -ERR_STATE);
+	assert_int_equal(allocation, -1);
+	assert_int_equal(store_count(st.db, "SELECT count(*) FROM allocation"), 1);
+	assert_int_equal(store_count(st.db, "SELECT count(*) FROM attempt"), 1);
+	db_close(st.db);
+}
+
+/* A block whose turn never came is not held to have failed. */
+static void what_was_not_begun_does_not_count(void **state)
+{
+	struct store st = store_new(":memory:");
+	struct block_row *v = NULL;
+	size_t n = 0;
+	struct err e = {0};
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct planned p = {0};
+
+		assert_ok(plan(&st, st.block, &p, &e));
+		assert_ok(query_attempt_fail(
+			st.db, p.attempt, ATTEMPT_VOID,
+			i < 3 ? QUERY_NOT_BEGUN ": job 1 is gone" : "node down", STORE_NOW_US, &e));
+	}
+	assert_ok(query_blocks(st.db, st.stage, &v, &n, &e));
+	assert_int_equal(v[0].voids, 1);
+	assert_int_equal(v[0].attempt, 4);
+	block_rows_free(v, n);
+	db_close(st.db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +358,9 @@ int main(void)
 		cmocka_unit_test(failing_twice_is_the_same_as_once),
 		cmocka_unit_test(a_valid_attempt_cannot_fail),
 		cmocka_unit_test(one_attempt_of_a_block_is_valid),
+		cmocka_unit_test(an_allocation_holds_several_blocks),
+		cmocka_unit_test(a_refused_plan_leaves_nothing),
+		cmocka_unit_test(what_was_not_begun_does_not_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

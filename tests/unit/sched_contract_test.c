@@ -108,13 +108,13 @@ static char *make_block(struct subject *t, const char *command, char token[64])
 	return dir;
 }
 
-static int submit(struct subject *t, const char *dir, const char *token, char id[64], struct err *e)
+static int submit_dirs(struct subject *t, const char *const *dirs, size_t n, const char *token,
+		       char id[64], struct err *e)
 {
-	const char *dirs[] = {dir};
-	_cleanup_free_ char *output = fs_join(dir, "agent.out");
+	_cleanup_free_ char *output = fs_join(dirs[0], "agent.out");
 	const struct sched_job job = {.token = token,
 				      .block_dirs = dirs,
-				      .n_block_dirs = 1,
+				      .n_block_dirs = n,
 				      .workdir = "/tmp",
 				      .env = t->env,
 				      .output = output,
@@ -124,6 +124,11 @@ static int submit(struct subject *t, const char *dir, const char *token, char id
 				      .time_limit_s = 300};
 
 	return t->sched->submit(t->run, &job, id, e);
+}
+
+static int submit(struct subject *t, const char *dir, const char *token, char id[64], struct err *e)
+{
+	return submit_dirs(t, &dir, 1, token, id, e);
 }
 
 static struct sched_status poll_one(struct subject *t, const char *id)
@@ -312,6 +317,24 @@ static void several_jobs_are_polled_in_the_order_asked(struct subject *t)
 	assert_int_equal(st[2].end, END_OK);
 }
 
+/* A job works off its blocks one after the other, and each has its own manifest. */
+static void a_job_may_hold_several_blocks(struct subject *t)
+{
+	char token[64], id[64];
+	_cleanup_free_ char *second = make_block(t, "true", token),
+			    *first = make_block(t, "true", token);
+	const char *const dirs[] = {first, second};
+	struct err e = {0};
+
+	assert_ok(submit_dirs(t, dirs, 2, token, id, &e));
+	assert_int_equal(await(t, id, JOB_ENDED).end, END_OK);
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_free_ char *done = fs_join(dirs[i], "done.json");
+
+		assert_true(fs_exists(done));
+	}
+}
+
 /* --- every scheduler -------------------------------------------------------------------- */
 
 typedef void (*rule_f)(struct subject *t);
@@ -349,6 +372,7 @@ RULE(capacity_is_at_least_one)
 RULE(a_possible_job_will_run_and_an_impossible_one_not)
 RULE(a_descriptor_ends_the_wait)
 RULE(several_jobs_are_polled_in_the_order_asked)
+RULE(a_job_may_hold_several_blocks)
 
 /* --- words ------------------------------------------------------------------------------ */
 
@@ -376,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_a_possible_job_will_run_and_an_impossible_one_not),
 		cmocka_unit_test(test_a_descriptor_ends_the_wait),
 		cmocka_unit_test(test_several_jobs_are_polled_in_the_order_asked),
+		cmocka_unit_test(test_a_job_may_hold_several_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
