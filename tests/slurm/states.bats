@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck disable=SC2154 # helpers of the loaded files set job and pid
 # What becomes of a campaign when its jobs are interfered with (orchestrator/slurm/STATES.md), on real daemons: the right
 # states, and in the end what an undisturbed one comes to. The first agent waits at a gate until the test has done its
 # worst, so nothing depends on who is faster. More in long/states.bats.

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck disable=SC2154 # helpers of the loaded files set job and pid
 # The rest of the matrix of orchestrator/slurm/STATES.md, on real daemons. LONG=1. Each campaign must come to what an
 # undisturbed one comes to; the first agent waits at a gate until the test has done its worst.
 
@@ -178,7 +179,7 @@ campaign_is() { [ "$(sql 'SELECT state FROM campaign')" = "$1" ]; }
 @test "run --detach: from beginning to end" {
 	touch "$GATE"
 	"$FETTLE" run --detach -q -w "$WS" "$RECIPE"
-	wait_for campaign_is done
+	wait_for campaign_is "done"
 	same_as_local
 	grep -q 'Fix: fast=true: validated' "$WS/detached/1/fettle.out"
 }
