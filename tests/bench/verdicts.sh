@@ -238,6 +238,9 @@ facts x '
 facts x '
 	$1 == "null" { cpu += $8; n += $9 } $1 == "gain" { cpu += $13; n += $14 }
 	END { if (cpu) printf "- %d campaigns took %.0f s of one core: %d a minute.\n", n, cpu, 60 * n / cpu }'
+facts x '
+	{ m = $1 == "null" ? $9 : $14; if (m < '"$n"') few = few " " $2 }
+	END { if (few != "") print "- Rows that have fewer than '"$n"' campaigns are a sketch so far:" few "." }'
 [ -z "$missing" ] || echo "- Rows that are still to be made:$missing."
 [ -s "$keep/procedures.md" ] || exit $bad
 # figure ROW COLUMN [NTH]: of a table below; ROW begins the line after "| ", the first or NTH such line counts.
