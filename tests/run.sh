@@ -3,8 +3,9 @@
 # run.sh TAPDIR FILE... : run test programs and .bats files under prove, then print the total as
 # "N passed, N failed". Each file's TAP is kept in TAPDIR. A skipped test is a failed one: what is
 # missing on this machine must be seen. No test at all is a failure.
-# Files under tests/slurm and tests/faults run one after the other, after all others; so do campaigns
-# whose truth is planted in time, which a busy machine would hide.
+# Files under tests/faults run one after the other, after all others; so do campaigns whose truth is
+# planted in time. Those under tests/slurm come last, two at a time: each has a cluster of its own and
+# waits most of the time.
 set -u
 
 if [ "$1" = --one ]; then # called by prove for one file
@@ -40,9 +41,12 @@ export TAPDIR CMOCKA_MESSAGE_OUTPUT
 
 together=''
 alone=''
+slurm=''
 for f in "$@"; do
 	case $f in
-	tests/slurm/* | tests/faults/* | tests/cli/planted.bats) alone="$alone $f" ;;
+	tests/slurm/sched.bats) slurm="$f $slurm" ;; # the longest
+	tests/slurm/*) slurm="$slurm $f" ;;
+	tests/faults/* | tests/cli/planted.bats) alone="$alone $f" ;;
 	*) together="$together $f" ;;
 	esac
 done
@@ -51,6 +55,7 @@ rc=0
 {
 	[ -z "$together" ] || prove --timer -j"${TEST_JOBS:-2}" --exec "sh $0 --one" $together || rc=1
 	[ -z "$alone" ] || prove --timer --exec "sh $0 --one" $alone || rc=1
+	[ -z "$slurm" ] || prove --timer -j2 --exec "sh $0 --one" $slurm || rc=1
 }
 
 died=$(find "$TAPDIR" -name '*.died' | wc -l)
