@@ -3,18 +3,7 @@
 -- that take them on the command line; pass them otherwise with knob(..., { arg = "--your-name" }).
 -- Proof: what DDP says of itself on every rank when the workload's environment has
 -- TORCH_CPP_LOG_LEVEL=INFO and TORCH_DISTRIBUTED_DEBUG=INFO (without them the arm is invalid).
-local function exposed(_, s)
-	local share = s.comm_exposed_ratio
-	if share == nil then
-		return { why = "how much communication nothing hides was not measured" }
-	end
-	return {
-		ceiling = ceiling_of(share),
-		worth_trying = ceiling_of(share) >= 0.01,
-		why = string.format("communication that nothing hides takes %s of the step: at most %s can be gained",
-			percent(share), percent(ceiling_of(share))),
-	}
-end
+local exposed <const> = relieves("comm_exposed_ratio", "communication that nothing hides")
 
 -- A copy of each gradient in each step: memory traffic of the device, whoever it is sent to.
 local function copies()

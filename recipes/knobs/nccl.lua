@@ -4,18 +4,7 @@
 -- "NAME set by environment to ..." (NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS with ENV), from every rank.
 local PATHS <const> = { "LOC", "NVL", "PIX", "PXB", "PHB", "SYS" } -- compared byte by byte, capitals only
 
-local function exposed(_, s)
-	local share = s.comm_exposed_ratio
-	if share == nil then
-		return { why = "how much communication nothing hides was not measured" }
-	end
-	return {
-		ceiling = ceiling_of(share),
-		worth_trying = ceiling_of(share) >= 0.01,
-		why = string.format("communication that nothing hides takes %s of the step: at most %s can be gained",
-			percent(share), percent(ceiling_of(share))),
-	}
-end
+local exposed <const> = relieves("comm_exposed_ratio", "communication that nothing hides")
 
 -- Settings of the network between nodes.
 local function between_nodes(value, s)
