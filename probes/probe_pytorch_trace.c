@@ -8,12 +8,14 @@
  * a program: of these metrics the shares count, and trace_step_ms is nobody's step_time_ms.
  */
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <xxhash.h>
 
+#include "experiments/model.h"
 #include "orchestrator/base/mem.h"
 #include "probes/emit.h"
 #include "probes/probe.h"
@@ -59,7 +61,11 @@ enum field {
 	F_BACKEND,
 	F_NCCL,
 	F_GPU_NAME,
+	F_USAGE,
 };
+
+/* Members of the document that are read, beside the events. */
+enum side { SIDE_NONE, SIDE_DISTRIBUTED, SIDE_DEVICES, SIDE_USAGE };
 
 struct event {
 	char ph;
@@ -81,7 +87,12 @@ struct probe_run {
 	struct kernels *kernels;
 	int64_t n_broken, world;
 	bool told_gpu;
-	double peak_allocated, peak_reserved;
+	bool lists_devices, has_device; /* deviceProperties was seen; something was in it */
+	enum side side;
+	char usage[48];   /* metric that the next value under "fettle" is of */
+	int64_t last_end; /* of the outermost operator that was added last, and its thread */
+	uint32_t last_thread;
+	double peak_allocated, peak_reserved, loader_cpu, loader_ready;
 };
 
 /* -- values ----------------------------------------------------------------------------------- */
@@ -146,6 +157,12 @@ static enum category category_of(const char *s, size_t n)
 	return CAT_OTHER;
 }
 
+/* The trace says that it has no device: then operators are what computes. */
+static bool is_host(const struct probe_run *r)
+{
+	return r->lists_devices && !r->has_device;
+}
+
 static void take_name(struct probe_run *r, const char *s, size_t n)
 {
 	struct event *ev = &r->ev;
@@ -154,7 +171,7 @@ static void take_name(struct probe_run *r, const char *s, size_t n)
 		ev->is_memory = is_word(s, n, "[memory]");
 		return;
 	}
-	if (ev->cat == CAT_OP && n && s[0] != 'P' && s[0] != 'e')
+	if (ev->cat == CAT_OP && n && s[0] != 'P' && s[0] != 'e' && !is_host(r))
 		return; /* ProfilerStep, enumerate(DataLoader) */
 	ev->n_name = n < NAME_MAX_BYTES ? n : NAME_MAX_BYTES;
 	memcpy(ev->name, s, ev->n_name);
@@ -213,8 +230,24 @@ static void take_event(struct probe_run *r, const char *s, size_t n)
 	case F_BACKEND:
 	case F_NCCL:
 	case F_GPU_NAME:
+	case F_USAGE:
 		break;
 	}
+}
+
+/* What the kernel said of the recorded steps: recipes/profile/sitecustomize.py wrote it. */
+static void take_usage(struct probe_run *r, struct span text)
+{
+	double v;
+
+	if (str_eq(r->usage, "rank") || str_eq(r->usage, "world_size") || !num_whole(text, &v) ||
+	    !metric_def_find(r->usage))
+		return;
+	emit_value(&r->out, r->usage, v, NULL);
+	if (str_eq(r->usage, "loader_cpu_ratio"))
+		r->loader_cpu = v;
+	if (str_eq(r->usage, "loader_ready_ratio"))
+		r->loader_ready = v;
 }
 
 static void take_side(struct probe_run *r, const char *s, size_t n)
@@ -226,7 +259,9 @@ static void take_side(struct probe_run *r, const char *s, size_t n)
 
 	memcpy(clean, s, k);
 	text.n = input_clean(clean, k);
-	if (r->field == F_RANK && v >= 0 && v < 10000000)
+	if (r->field == F_USAGE)
+		take_usage(r, text);
+	else if (r->field == F_RANK && v >= 0 && v < 10000000)
 		r->out.rank = (int)v;
 	else if (r->field == F_WORLD && v > 0)
 		r->world = v;
@@ -241,6 +276,24 @@ static void take_side(struct probe_run *r, const char *s, size_t n)
 
 /* -- events ----------------------------------------------------------------------------------- */
 
+/* Operators inside of others are left out as far as the trace has them in order: that costs memory
+ * and changes no sum. */
+static void mark_host(struct probe_run *r, struct span name, int64_t end)
+{
+	const struct event *ev = &r->ev;
+
+	if (trace_is_host_comm(name)) {
+		timeline_add_gpu(r->time, TIMELINE_COMM, ev->ts_ns, end,
+				 (uint32_t)XXH3_64bits(name.s, name.n));
+	} else if (span_has(name, "Optimizer.step#")) {
+		timeline_add_host(r->time, TIMELINE_OPTIM, ev->ts_ns, end, ev->thread);
+	} else if (trace_is_operator(name) && (ev->thread != r->last_thread || end > r->last_end)) {
+		timeline_add_gpu(r->time, TIMELINE_COMPUTE, ev->ts_ns, end, ev->thread);
+		r->last_end = end;
+		r->last_thread = ev->thread;
+	}
+}
+
 static void mark(struct probe_run *r, struct span name, int64_t end)
 {
 	const struct event *ev = &r->ev;
@@ -251,6 +304,8 @@ static void mark(struct probe_run *r, struct span name, int64_t end)
 				  tracejson_line(r->json));
 	else if (trace_is_data(name))
 		timeline_add_host(r->time, TIMELINE_DATA, ev->ts_ns, end, ev->thread);
+	else if (is_host(r))
+		mark_host(r, name, end);
 }
 
 static void device_event(struct probe_run *r, struct span name, int64_t end)
@@ -295,7 +350,7 @@ static void on_end(void *ctx, bool whole)
 	}
 	if (ev->is_memory)
 		memory_event(r);
-	if (ev->ph != 'X' || ev->cat == CAT_OTHER || ev->cat == CAT_UNKNOWN)
+	if (ev->ph != 'X' || ev->cat == CAT_OTHER || (ev->cat == CAT_UNKNOWN && !is_host(r)))
 		return;
 	if (!ev->has_ts || !ev->has_dur || ev->dur_ns > DUR_MAX_NS) {
 		r->n_broken++;
@@ -303,7 +358,7 @@ static void on_end(void *ctx, bool whole)
 	}
 	if (ev->cat == CAT_CALL)
 		timeline_add_host(r->time, trace_call(name), ev->ts_ns, end, ev->thread);
-	else if (ev->cat == CAT_OP || ev->cat == CAT_ANNOTATION)
+	else if (ev->cat == CAT_OP || ev->cat == CAT_ANNOTATION || ev->cat == CAT_UNKNOWN)
 		mark(r, name, end);
 	else
 		device_event(r, name, end);
@@ -387,9 +442,12 @@ static enum field side_key(const char *s, size_t n)
 					       : F_NONE;
 }
 
-static bool is_side(struct span key)
+static enum side side_of(struct span key)
 {
-	return span_eq(key, "distributedInfo") || span_eq(key, "deviceProperties");
+	return span_eq(key, "distributedInfo")    ? SIDE_DISTRIBUTED
+	       : span_eq(key, "deviceProperties") ? SIDE_DEVICES
+	       : span_eq(key, "fettle")           ? SIDE_USAGE
+						  : SIDE_NONE;
 }
 
 static bool on_key(void *ctx, enum tracejson_place place, struct span key)
@@ -399,9 +457,16 @@ static bool on_key(void *ctx, enum tracejson_place place, struct span key)
 	r->field = F_NONE;
 	switch (place) {
 	case TRACEJSON_TOP:
-		return is_side(key);
+		r->side = side_of(key);
+		r->lists_devices |= r->side == SIDE_DEVICES;
+		return r->side != SIDE_NONE;
 	case TRACEJSON_SIDE:
+		r->has_device |= r->side == SIDE_DEVICES;
 		r->field = side_key(key.s, key.n);
+		if (r->field == F_NONE && r->side == SIDE_USAGE) {
+			r->field = F_USAGE;
+			snprintf(r->usage, sizeof(r->usage), "%.*s", (int)key.n, key.s);
+		}
 		break;
 	case TRACEJSON_EVENT:
 		if (key.n == 4 && is_word(key.s, key.n, "args"))
@@ -491,7 +556,7 @@ static bool on_head(void *ctx, struct span head)
 		return false;
 	if (ph.s[0] == 'i')
 		return name.s[0] != '[';
-	return (c == CAT_OP && name.s[0] != 'P' && name.s[0] != 'e') ||
+	return (c == CAT_OP && name.s[0] != 'P' && name.s[0] != 'e' && !is_host(r)) ||
 	       (c == CAT_CALL && is_old_news(r, name));
 }
 
@@ -523,6 +588,7 @@ static int trace_open(const struct probe_context *c, const struct probe_sink *si
 	(void)e;
 	emit_open(&r->out, c, sink);
 	r->out.rank = rank_of_file(r->out.file);
+	r->loader_cpu = r->loader_ready = NAN;
 	r->time = timeline_new();
 	r->kernels = kernels_new();
 	r->json = tracejson_new(&calls, r);
@@ -546,6 +612,9 @@ static void emit_all(struct probe_run *r)
 		snprintf(world, sizeof(world), "%lld", (long long)r->world);
 		emit_fact(&r->out, "trace.world_size", span_of(world));
 	}
+	if (isfinite(r->loader_cpu) && isfinite(r->loader_ready))
+		emit_value(&r->out, "loader_blocked_ratio",
+			   fmax(0, 1 - r->loader_cpu - r->loader_ready), NULL);
 	trace_emit(&r->out, r->time, NULL);
 	kernels_emit(r->kernels, &r->out);
 	emit_memory(r);
@@ -574,6 +643,8 @@ static enum probe_status judge(struct probe_run *r, struct buf *detail)
 	bool whole = tracejson_finish(r->json, detail);
 	size_t steps;
 
+	if (is_host(r))
+		timeline_set_host(r->time);
 	timeline_finish(r->time);
 	(void)timeline_rows(r->time, &steps);
 	if (!steps && !timeline_whole(r->time)->wall_ns) {

@@ -35,7 +35,7 @@ struct timeline {
 	size_t n_rows, cap_rows;
 	struct timeline_row sum, whole;
 	int64_t count[TIMELINE_GPU_N], bytes[TIMELINE_GPU_N], copy_ns[TIMELINE_GPU_N];
-	bool saw[TIMELINE_HOST_N], steps, cut;
+	bool saw[TIMELINE_HOST_N], steps, cut, on_host;
 	size_t row_at; /* where the sweep is */
 };
 
@@ -137,6 +137,11 @@ void timeline_add_step(struct timeline *t, int64_t number, int64_t start_ns, int
 	t->row_thread[t->n_rows] = thread;
 	t->rows[t->n_rows++] = (struct timeline_row){
 		.number = number, .line = line, .start_ns = start_ns, .end_ns = end_ns};
+}
+
+void timeline_set_host(struct timeline *t)
+{
+	t->on_host = true;
 }
 
 /* -- order ------------------------------------------------------------------------------------ */
@@ -511,15 +516,34 @@ static void add_row(struct timeline_row *sum, const struct timeline_row *r)
 	sum->sync_gap_ns += r->sync_gap_ns;
 	sum->launch_gap_ns += r->launch_gap_ns;
 	sum->data_ns += r->data_ns;
+	sum->optim_ns += r->optim_ns;
 	sum->kernels += r->kernels;
 	sum->short_kernels += r->short_kernels;
 	sum->alloc_calls += r->alloc_calls;
 	sum->alloc_ns = plus(sum->alloc_ns, r->alloc_ns);
 }
 
+/* Operators that prepare a batch are not what the step computes. Both are sorted. */
+static void drop_loading(struct timeline *t, const struct list *data)
+{
+	size_t n = 0, k = 0;
+
+	for (size_t i = 0; i < t->n_gpu; i++) {
+		const struct gpu *g = &t->gpu[i];
+
+		while (k < data->n && data->v[k].end <= g->start)
+			k++;
+		if (g->kind == TIMELINE_COMPUTE && t->n_rows && g->key == t->row_thread[0] &&
+		    k < data->n && data->v[k].start <= g->start)
+			continue;
+		t->gpu[n++] = *g;
+	}
+	t->n_gpu = n;
+}
+
 void timeline_finish(struct timeline *t)
 {
-	struct list *data = &t->host[TIMELINE_DATA];
+	struct list *data = &t->host[TIMELINE_DATA], *optim = &t->host[TIMELINE_OPTIM];
 
 	sort_gpu(t->gpu, t->n_gpu);
 	find_whole(t);
@@ -528,6 +552,9 @@ void timeline_finish(struct timeline *t)
 	merge(data);
 	merge(&t->host[TIMELINE_ALLOC]);
 	merge(&t->host[TIMELINE_SYNC]);
+	merge(optim);
+	if (t->on_host)
+		drop_loading(t, data);
 	subtract(&t->host[TIMELINE_ALLOC], data);
 	if (t->n_gpu)
 		sweep(t);
@@ -538,6 +565,7 @@ void timeline_finish(struct timeline *t)
 
 		r->wall_ns = r->end_ns - r->start_ns;
 		r->data_ns = overlap(data, r->start_ns, r->end_ns);
+		r->optim_ns = overlap(optim, r->start_ns, r->end_ns);
 		add_row(&t->sum, r);
 	}
 }
@@ -548,6 +576,11 @@ const struct timeline_row *timeline_rows(const struct timeline *t, size_t *n)
 {
 	*n = t->n_rows;
 	return t->rows;
+}
+
+bool timeline_on_host(const struct timeline *t)
+{
+	return t->on_host;
 }
 
 bool timeline_has_steps(const struct timeline *t)

@@ -37,6 +37,7 @@ enum timeline_host {
 	TIMELINE_DATA,   /* waited for its next batch */
 	TIMELINE_ALLOC,  /* took device memory from the driver or gave it back */
 	TIMELINE_SYNC,   /* waited for the device */
+	TIMELINE_OPTIM,  /* was in the optimizer's step */
 	TIMELINE_LAUNCH, /* any other call to the driver: only that there was one is kept */
 	TIMELINE_HOST_N,
 };
@@ -59,7 +60,8 @@ struct timeline_row {
 	int64_t compute_ns, comm_ns, comm_exposed_ns, copy_exposed_ns, idle_ns;
 	int64_t pageable_ns, pinned_ns; /* a copy of this kind ran, whatever ran beside it */
 	int64_t data_gap_ns, alloc_gap_ns, sync_gap_ns, launch_gap_ns; /* parts of idle_ns */
-	int64_t data_ns; /* the host waited for data, the device idle or not */
+	int64_t data_ns;  /* the host waited for data, the device idle or not */
+	int64_t optim_ns; /* it was in the optimizer's step; kept of programs on the host only */
 	int64_t kernels, short_kernels;
 	int64_t alloc_calls, alloc_ns;
 };
@@ -81,6 +83,11 @@ void timeline_add_step(struct timeline *t, int64_t number, int64_t start_ns, int
 		       uint32_t thread, int64_t line);
 /* Bytes of a copy from the host, for its bandwidth. */
 void timeline_add_bytes(struct timeline *t, enum timeline_gpu kind, int64_t bytes);
+
+/* There is no device: what computes are operators of the host, and the key of each is its thread.
+ * Operators of the step's own thread that run while it waits for data are part of the wait. */
+void timeline_set_host(struct timeline *t);
+bool timeline_on_host(const struct timeline *t);
 
 /* Sort and sum. Nothing may be added after it. */
 void timeline_finish(struct timeline *t);

@@ -18,7 +18,8 @@ const struct probe_column trace_columns[] = {
 	{"h2d_pinned_ratio", "pinned"},   {"alloc_calls", "mallocs"},
 	{"kernel_count", "kernels"},      {"kernel_short_ratio", "<10us"},
 	{"comm_kernel_ratio", NULL},      {"data_wait_ms", NULL},
-	{"alloc_call_ms", NULL},          {NULL, NULL}};
+	{"alloc_call_ms", NULL},          {"optimizer_ratio", "optim"},
+	{"host_other_ratio", "other"},    {NULL, NULL}};
 
 /* -- names ------------------------------------------------------------------------------------ */
 
@@ -77,6 +78,22 @@ bool trace_is_data(struct span name)
 		return true;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (starts_nocase(name, words[i]))
+			return true;
+	return false;
+}
+
+/* "aten::mm", "autograd::engine::evaluate_function: ..."; c10d's only queue what runs elsewhere. */
+bool trace_is_operator(struct span name)
+{
+	return span_has(name, "::") && !starts(name, "c10d::");
+}
+
+bool trace_is_host_comm(struct span name)
+{
+	static const char *const words[] = {"gloo:", "mpi:", "ucc:"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (starts(name, words[i]) && !span_has(name, "::"))
 			return true;
 	return false;
 }
@@ -150,6 +167,19 @@ static void emit_device(const struct row_out *w)
 			   (double)r->short_kernels / (double)r->kernels, &w->tag);
 }
 
+/* A program without a device: the rest of the step is Python, locks, and waiting for anything. */
+static void emit_operators(const struct row_out *w)
+{
+	const struct timeline_row *r = w->r;
+
+	ratio(w, "compute_ratio", r->compute_ns);
+	ratio(w, "comm_kernel_ratio", r->comm_ns);
+	ratio(w, "comm_exposed_ratio", r->comm_exposed_ns);
+	ratio(w, "comm_hidden_ratio", r->comm_ns - r->comm_exposed_ns);
+	ratio(w, "optimizer_ratio", r->optim_ns);
+	ratio(w, "host_other_ratio", r->idle_ns - r->data_gap_ns);
+}
+
 /* What is not known is missing once, for the sum, and not at every step. */
 static void emit_causes(const struct row_out *w, bool is_sum)
 {
@@ -208,6 +238,11 @@ static void begin(struct row_out *w, struct input_line *l, struct buf *text, con
 	w->tag = (struct emit_tag){w->r->number, -1, w->ls.v, w->ls.n};
 }
 
+static bool has_device(const struct timeline *t)
+{
+	return timeline_whole(t)->wall_ns && !timeline_on_host(t);
+}
+
 static void emit_row(struct emit *o, const struct timeline *t, const struct timeline_row *r,
 		     const char *device, const char *scope)
 {
@@ -220,11 +255,13 @@ static void emit_row(struct emit *o, const struct timeline *t, const struct time
 		emit_label(&w.ls, "device", span_of(device));
 	begin(&w, &l, &text, scope);
 	emit_value(o, "trace_step_ms", (double)r->wall_ns / 1e6, &w.tag);
-	if (timeline_whole(t)->wall_ns)
+	if (has_device(t))
 		emit_device(&w);
 	else if (is_sum)
 		emit_missing(o, "gpu_idle_ratio", "no device in the trace", &w.tag);
-	if (timeline_whole(t)->wall_ns && !is_whole)
+	if (timeline_on_host(t) && timeline_whole(t)->wall_ns)
+		emit_operators(&w);
+	if (has_device(t) && !is_whole)
 		emit_causes(&w, is_sum);
 	if (!is_whole)
 		emit_host(&w);
@@ -261,7 +298,7 @@ void trace_emit(struct emit *o, const struct timeline *t, const char *device)
 		emit_row(o, t, &rows[i], device, NULL);
 	if (timeline_has_steps(t))
 		emit_row(o, t, timeline_sum(t), device, "steps");
-	if (timeline_whole(t)->wall_ns)
+	if (has_device(t))
 		emit_row(o, t, timeline_whole(t), device, "trace");
 	emit_bytes(o, t, TIMELINE_PAGEABLE, "pageable", device);
 	emit_bytes(o, t, TIMELINE_PINNED, "pinned", device);

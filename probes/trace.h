@@ -17,6 +17,9 @@ bool trace_profiler_step(struct span name, int64_t *number);
 bool trace_named_step(struct span name, int64_t *number);
 /* A range in which the host waits for its next batch: torch's DataLoader, or named so. */
 bool trace_is_data(struct span name);
+/* An operator of the host, and one that is a collective ("gloo:all_reduce"). */
+bool trace_is_operator(struct span name);
+bool trace_is_host_comm(struct span name);
 /* A call to the driver or run-time library, with or without nsys' version suffix (_v3020). */
 enum timeline_host trace_call(struct span name);
 /* "Memcpy HtoD (Pageable -> Device)" and the like. */
