@@ -120,6 +120,23 @@ static void proof_done(struct proof *p)
 	free(p->maps);
 	free(p->metric);
 	free(p->metric_expect);
+	kvs_free(&p->env);
+}
+
+static void about_done(struct knob_about *a)
+{
+	kvs_free(&a->passed);
+	free(a->since);
+	free(a->gone);
+	kvs_free(&a->defaults);
+	free(a->documented);
+	free(a->applies);
+	strv_free(&a->excludes);
+	strv_free(&a->idle);
+	strv_free(&a->mistakes);
+	free(a->safe);
+	free(a->when);
+	free(a->evidence);
 }
 
 void knob_done(struct knob *k)
@@ -145,6 +162,7 @@ void knob_done(struct knob *k)
 	free(k->lint);
 	free(k->risk);
 	free(k->notes);
+	about_done(&k->about);
 	free(k->at.file);
 	*k = (struct knob){0};
 }
@@ -175,6 +193,8 @@ static void workload_done(struct workload *w)
 	free(w->step_pattern);
 	free(w->probe);
 	free(w->pattern);
+	free(w->framework);
+	kvs_free(&w->versions);
 	free(w->model.gpu);
 	free(w->at.file);
 }

@@ -150,6 +150,23 @@ struct proof {
 	char *metric; /* effective: mean of this sampled metric (tree_procs, tree_threads) ... */
 	char *metric_expect; /* ... must differ from the baseline arm's in this direction: "up",
 				"down", "change" */
+	struct kvs env;      /* what makes the component talk: set in every arm, unless the workload
+				does */
+};
+
+/* What is known of a knob beside what the method needs: for people, for lint, and for passing it in
+ * a framework. */
+struct knob_about {
+	struct kvs passed;    /* framework or place -> how it is passed there (script/passed.h) */
+	char *since, *gone;   /* "nccl 2.17.1": the first version with it, the first without it */
+	struct kvs defaults;  /* "nccl 2.14.3" -> what it is from that version on, oldest first */
+	char *documented;     /* "user", "system", "debug", "no" */
+	char *applies;        /* transport or condition under which it does anything */
+	struct strv excludes; /* knobs or variables that must not be set beside it */
+	struct strv idle;     /* "NAME=VALUE": it does nothing while that is so */
+	struct strv mistakes; /* what users get wrong, a sentence each */
+	char *safe, *when;    /* safe values; when it is worth trying */
+	char *evidence;       /* where else its effect shows */
 };
 
 /* One value of a knob that is a declared bundle: settings that change together. What it gains is
@@ -185,6 +202,7 @@ struct knob {
 	bool user_defined;  /* defined in the campaign itself: defaults to proof delivered, reported
 			       as "effect unproved" */
 	char *risk, *notes; /* one line each; NULL: none */
+	struct knob_about about;
 	struct place at;
 };
 /* What the workload's own command or environment already gives to the knob; heap, NULL: nothing. */
@@ -251,7 +269,9 @@ struct workload {
 	int64_t trial_limit_s; /* a trial that runs longer is killed and failed */
 	int64_t log_limit_bytes;
 	struct model_shape model;
-	struct place at; /* of its command */
+	char *framework;     /* NULL: none; knobs are passed its way */
+	struct kvs versions; /* component -> version that it runs, as far as the recipe says */
+	struct place at;     /* of its command */
 };
 
 /* Further options of a job, in the words that sbatch uses for them. Zero or NULL: not asked. */

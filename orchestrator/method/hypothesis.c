@@ -104,8 +104,10 @@ static bool requirement_met(const struct plan *p, const struct knob *k)
 						    : NULL;
 	const char *v = other ? current_value(p, other) : NULL;
 
-	if (!k->requires_knob || !other)
+	if (!k->requires_knob)
 		return true;
+	if (!other) /* the workload has it, with a value that will not do */
+		return false;
 	for (size_t i = 0; i < k->requires_values.n; i++)
 		if (str_eq(v, k->requires_values.v[i]))
 			return true;
@@ -136,7 +138,7 @@ static void judge(struct plan *p, const struct knob *k, const struct expectation
 		h->reason = xstrdup(lint);
 	} else if (!requirement_met(p, k)) {
 		const struct knob *other = recipe_knob(p->c->recipe, k->requires_knob);
-		const char *now = current_value(p, other);
+		const char *now = other ? current_value(p, other) : "as it is";
 
 		h->state = HYP_LINTED_OUT;
 		h->reason = xasprintf("has no meaning while %s is %s", k->requires_knob,

@@ -372,6 +372,40 @@ static bool sets(const struct knob *k, const char *name)
 	return false;
 }
 
+/* Does a say that it must not be set beside what this name or variable is? */
+static bool excludes(const struct knob *a, const char *name)
+{
+	for (size_t i = 0; name && i < a->about.excludes.n; i++)
+		if (str_eq(a->about.excludes.v[i], name))
+			return true;
+	return false;
+}
+
+static int check_exclusions(const struct recipe *recipe, struct err *e)
+{
+	for (size_t i = 0; i < recipe->n_knobs; i++) {
+		const struct knob *a = &recipe->knobs[i];
+
+		for (size_t j = 0; j < recipe->n_knobs; j++) {
+			const struct knob *b = &recipe->knobs[j];
+
+			if (i != j && (excludes(a, b->name) || excludes(a, b->target)))
+				return err_set(e, ERR_RECIPE,
+					       "%s:%d: knobs %s and %s exclude each other: keep "
+					       "one of them",
+					       a->at.file, a->at.line, a->name, b->name);
+		}
+		for (size_t j = 0; j < recipe->workload.env.n; j++)
+			if (excludes(a, recipe->workload.env.v[j].key))
+				return err_set(e, ERR_RECIPE,
+					       "%s:%d: knob %s and %s, which workload.env sets, "
+					       "exclude each other: keep one of them",
+					       a->at.file, a->at.line, a->name,
+					       recipe->workload.env.v[j].key);
+	}
+	return 0;
+}
+
 static int check_targets(const struct recipe *recipe, struct err *e)
 {
 	for (size_t i = 0; i < recipe->n_knobs; i++) {
@@ -477,7 +511,9 @@ int check_plan(const struct reader *r, struct recipe *recipe, struct err *e)
 		rc = check_guards(r, recipe, e);
 	if (!rc && recipe->second)
 		rc = check_second(r, recipe, e);
-	return rc ? rc : check_targets(recipe, e);
+	if (!rc)
+		rc = check_targets(recipe, e);
+	return rc ? rc : check_exclusions(recipe, e);
 }
 
 /* --- this machine ------------------------------------------------------------------------- */

@@ -52,6 +52,15 @@ static void put_texts(const struct dump *d, const char *name, const struct strv 
 	}
 }
 
+static void put_pairs(const struct dump *d, const char *name, const struct kvs *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		_cleanup_free_ char *key = xasprintf("%s[%s]", name, v->v[i].key);
+
+		put_text(d, key, v->v[i].value);
+	}
+}
+
 static void dump_model(const struct model_shape *m, struct buf *out)
 {
 	struct dump d = {out, "workload.model."};
@@ -83,6 +92,8 @@ static void dump_workload(const struct workload *w, struct buf *out)
 	put_text(&d, "metrics.source", metric_source_name(w->source));
 	put_text(&d, "metrics.probe", w->probe);
 	put_text(&d, "metrics.pattern", w->pattern);
+	put_text(&d, "framework", w->framework);
+	put_pairs(&d, "versions", &w->versions);
 	put_i64(&d, "limits.trial_s", w->trial_limit_s);
 	put_i64(&d, "limits.log_bytes", w->log_limit_bytes);
 	if (w->model.params > 0)
@@ -148,6 +159,22 @@ static void dump_bundles(const struct knob *k, const struct dump *d)
 	}
 }
 
+static void dump_about(const struct knob_about *a, const struct dump *d)
+{
+	put_pairs(d, "passed", &a->passed);
+	put_text(d, "since", a->since);
+	put_text(d, "gone", a->gone);
+	put_pairs(d, "defaults", &a->defaults);
+	put_text(d, "documented", a->documented);
+	put_text(d, "applies", a->applies);
+	put_texts(d, "excludes", &a->excludes);
+	put_texts(d, "idle", &a->idle);
+	put_texts(d, "mistakes", &a->mistakes);
+	put_text(d, "safe", a->safe);
+	put_text(d, "when", a->when);
+	put_text(d, "evidence", a->evidence);
+}
+
 static void dump_knob(const struct knob *k, struct dump d)
 {
 	put_text(&d, "name", k->name);
@@ -166,6 +193,7 @@ static void dump_knob(const struct knob *k, struct dump d)
 	put_text(&d, "proof.maps", k->proof.maps);
 	put_text(&d, "proof.metric", k->proof.metric);
 	put_text(&d, "proof.expect", k->proof.metric_expect);
+	put_pairs(&d, "proof.env", &k->proof.env);
 	put_texts(&d, "implies", &k->implies);
 	put_text(&d, "requires.knob", k->requires_knob);
 	put_texts(&d, "requires.values", &k->requires_values);
@@ -174,6 +202,7 @@ static void dump_knob(const struct knob *k, struct dump d)
 	put_text(&d, "lint", k->lint);
 	put_text(&d, "risk", k->risk);
 	put_text(&d, "notes", k->notes);
+	dump_about(&k->about, &d);
 	put_i64(&d, "user_defined", k->user_defined);
 }
 

@@ -9,7 +9,9 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/script/bundle.h"
 #include "orchestrator/script/fieldpath.h"
+#include "orchestrator/script/passed.h"
 #include "orchestrator/script/pattern.h"
+#include "orchestrator/script/release.h"
 #include "orchestrator/script/schema.h"
 
 /* What one definition says, before it is checked. */
@@ -29,6 +31,7 @@ static const char *const bottleneck_words[] = {
 	"unknown", "compute", "communication", "storage", "host", "memory", NULL};
 static const char *const type_words[] = {"int", "number", "bool", "text", NULL};
 static const char *const level_words[] = {"delivered", "acknowledged", "effective", NULL};
+static const char *const documented_words[] = {"user", "system", "debug", "no", NULL};
 static const char *const change_words[] = {"up", "down", "change", NULL};
 
 /* --- proof -------------------------------------------------------------------------------- */
@@ -87,6 +90,13 @@ static const struct field proof_fields[] = {
 	 .offset = PROOF(p.metric_expect),
 	 .dflt = "`\"change\"`",
 	 .doc = "in which direction"},
+	{.name = "env",
+	 .type = FIELD_CUSTOM,
+	 .read = schema_read_env,
+	 .kind = "table of texts by name",
+	 .offset = PROOF(p.env),
+	 .doc = "what makes the component say so: set in every arm, unless `workload.env` has it",
+	 .example = "{ NCCL_DEBUG = \"INFO\" }"},
 	{.name = NULL},
 };
 const struct schema schema_proof = {"proof", proof_fields};
@@ -243,6 +253,13 @@ static const struct field knob_fields[] = {
 	 .offset = AT(k.flag),
 	 .dflt = "false",
 	 .doc = "an argument without a value: `true` puts it in, `false` takes it out"},
+	{.name = "passed",
+	 .type = FIELD_CUSTOM,
+	 .read = passed_read,
+	 .kind = "table of texts: [passed](#how-a-knob-is-passed)",
+	 .offset = AT(k.about.passed),
+	 .doc = "how each framework takes it, in place of `arg`",
+	 .example = "{ hf_trainer = \"--dataloader_num_workers\" }"},
 	{.name = "bundle",
 	 .type = FIELD_CUSTOM,
 	 .read = read_bundle,
@@ -287,6 +304,10 @@ static const struct field knob_fields[] = {
 	 .kind = "a level, or table: [proof](#proof)",
 	 .dflt = "`\"delivered\"`",
 	 .doc = "how it is shown that the setting took effect"},
+	{.name = "evidence",
+	 .type = FIELD_TEXT,
+	 .offset = AT(k.about.evidence),
+	 .doc = "where else its effect shows, for people"},
 	{.name = "implies",
 	 .type = FIELD_TEXTS,
 	 .offset = AT(k.implies),
@@ -298,6 +319,54 @@ static const struct field knob_fields[] = {
 	 .kind = "table: [requires](#requires)",
 	 .doc = "when it counts at all",
 	 .example = "{ knob = \"num_workers\", above = 0 }"},
+	{.name = "excludes",
+	 .type = FIELD_TEXTS,
+	 .offset = AT(k.about.excludes),
+	 .doc = "knobs or variables that must not be set beside it: a campaign with both is refused",
+	 .example = "{ \"NCCL_MIN_NCHANNELS\" }"},
+	{.name = "idle",
+	 .type = FIELD_TEXTS,
+	 .offset = AT(k.about.idle),
+	 .doc = "`NAME=VALUE` of a knob or variable with which it does nothing: not tried then",
+	 .example = "{ \"NCCL_IB_DISABLE=1\" }"},
+	{.name = "applies",
+	 .type = FIELD_TEXT,
+	 .offset = AT(k.about.applies),
+	 .doc = "transport, or condition, under which it does anything; for people"},
+	{.name = "since",
+	 .type = FIELD_CUSTOM,
+	 .read = release_read,
+	 .kind = "text: component and version",
+	 .offset = AT(k.about.since),
+	 .doc = "the first version that has it; see `workload.versions`",
+	 .example = "\"nccl 2.17.1\""},
+	{.name = "gone",
+	 .type = FIELD_CUSTOM,
+	 .read = release_read,
+	 .kind = "text: component and version",
+	 .offset = AT(k.about.gone),
+	 .doc = "the first version without it",
+	 .example = "\"nccl 2.30.7\""},
+	{.name = "defaults",
+	 .type = FIELD_CUSTOM,
+	 .read = release_read_defaults,
+	 .kind = "table of values by component and version, or by framework",
+	 .offset = AT(k.about.defaults),
+	 .doc = "what it is when nobody sets it, from that version on, or in that framework",
+	 .example = "{ [\"nccl 2.14.3\"] = 18, [\"nccl 2.23.4\"] = 20 }"},
+	{.name = "documented",
+	 .type = FIELD_CHOICE,
+	 .words = documented_words,
+	 .offset = AT(k.about.documented),
+	 .doc = "by its makers: for users, for systems, for debugging alone, not at all"},
+	{.name = "safe",
+	 .type = FIELD_TEXT,
+	 .offset = AT(k.about.safe),
+	 .doc = "values that are safe"},
+	{.name = "when",
+	 .type = FIELD_TEXT,
+	 .offset = AT(k.about.when),
+	 .doc = "when it is worth trying"},
 	{.name = "bottleneck",
 	 .type = FIELD_WORD,
 	 .words = bottleneck_words,
@@ -313,7 +382,11 @@ static const struct field knob_fields[] = {
 	 .offset = AT(k.lint),
 	 .doc = "see [functions](#functions)"},
 	{.name = "risk", .type = FIELD_TEXT, .offset = AT(k.risk), .doc = "what can go wrong"},
-	{.name = "notes", .type = FIELD_TEXT, .offset = AT(k.notes), .doc = "what users get wrong"},
+	{.name = "mistakes",
+	 .type = FIELD_TEXTS,
+	 .offset = AT(k.about.mistakes),
+	 .doc = "what users get wrong, a sentence each"},
+	{.name = "notes", .type = FIELD_TEXT, .offset = AT(k.notes), .doc = "what else to know"},
 	{.name = NULL},
 };
 const struct schema schema_knob = {"knob", knob_fields};
@@ -486,6 +559,10 @@ static int take_target(const struct reader *r, struct knob_draft *d, const char 
 	_cleanup_free_ char *sub = fieldpath_child(path, "subkey"),
 			    *flag = fieldpath_child(path, "flag");
 
+	if (!d->env && !d->arg && !d->k.bundles && d->k.about.passed.n) {
+		d->k.how = HOW_ARG; /* without a target until a framework is named */
+		return 0;
+	}
 	if (!!d->env + !!d->arg + !!d->k.bundles != 1)
 		return reader_fault(
 			r, path, e,

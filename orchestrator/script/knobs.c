@@ -8,6 +8,8 @@
 
 #include "orchestrator/base/mem.h"
 #include "orchestrator/script/fieldpath.h"
+#include "orchestrator/script/passed.h"
+#include "orchestrator/script/release.h"
 
 struct reading {
 	const struct reader *r;
@@ -25,6 +27,8 @@ static struct json *under_of(const struct json *base, const struct json *over)
 		const char *key = json_key(m);
 		bool drop = str_eq(key, "proof") && json_get(over, "proof");
 
+		drop = drop ||
+		       (str_eq(key, "passed") && (json_get(over, "env") || json_get(over, "arg")));
 		drop = drop ||
 		       (json_get(over, "arg") && (str_eq(key, "env") || str_eq(key, "subkey")));
 		drop = drop ||
@@ -101,6 +105,25 @@ static int settle_values(const struct reader *r, struct knob *k, bool said, cons
 	return reader_fault(r, values, e, "knob %s has no value to try: values = { ... }", k->name);
 }
 
+/* What the workload says of its framework and of the versions that it runs on. */
+static int fit_to_workload(const struct reader *r, struct knob *k, const struct workload *w,
+			   bool said, const char *path, struct err *e)
+{
+	_cleanup_free_ char *missing = release_missing(k, &w->versions);
+	const char *dflt = said ? NULL : release_default(k, w);
+
+	if (missing)
+		return reader_fault(r, path, e,
+				    "knob %s does not exist in what the workload runs: %s "
+				    "(workload.versions)",
+				    k->name, missing);
+	if (dflt) {
+		free(k->default_value);
+		k->default_value = xstrdup(dflt);
+	}
+	return passed_apply(r, k, w, path, e);
+}
+
 static int add_knob(struct reading *rd, const struct json *over, const char *path, struct err *e)
 {
 	const char *name = json_text(json_get(over, "name"), "");
@@ -117,7 +140,8 @@ static int add_knob(struct reading *rd, const struct json *over, const char *pat
 	/* The entry's own path, as its file has it: site defaults stand below "defaults". */
 	prefix = *top->prefix ? xasprintf("%s.%s", top->prefix, path) : xstrdup(path);
 	layers[0].prefix = prefix;
-	if (!entry && !json_get(over, "env") && !json_get(over, "arg") && !json_get(over, "bundle"))
+	if (!entry && !json_get(over, "env") && !json_get(over, "arg") &&
+	    !json_get(over, "bundle") && !json_get(over, "passed"))
 		return unknown_knob(rd, name, path, e);
 	if (entry && json_get(over, "class"))
 		return reader_fault(&r, cls, e,
@@ -136,6 +160,10 @@ static int add_knob(struct reading *rd, const struct json *over, const char *pat
 	rc = knob_read(&r, merged, path, &k, &need, e);
 	if (!rc) {
 		k.user_defined = !entry || json_get(over, "proof");
+		rc = fit_to_workload(&r, &k, &rd->out->workload, json_get(over, "default"), path,
+				     e);
+	}
+	if (!rc) {
 		rc = settle_default(&r, &k, &rd->out->workload, json_get(over, "default"), path, e);
 	}
 	if (!rc)
@@ -248,6 +276,46 @@ static int settle_fixed_need(const struct reading *rd, struct knob *k, const str
 	return 0;
 }
 
+/* "NAME=VALUE" of another setting with which the knob does nothing: as a need of its other values.
+ * What the workload itself sets is settled here. */
+static void settle_idle(const struct reading *rd, struct knob *k, const char *idle)
+{
+	const char *value = strchr(idle, '=');
+	_cleanup_free_ char *name = value ? xstrndup(idle, (size_t)(value++ - idle)) : NULL;
+	const struct knob *other = name ? recipe_knob(rd->out, name) : NULL;
+	bool now;
+
+	if (!name || k->requires_knob)
+		return;
+	now = str_eq(other ? other->default_value : kvs_get(&rd->out->workload.env, name), value);
+	if (!other && now)
+		k->requires_knob = TAKE(name);
+	/* A knob that is not set has no value that could be asked for. */
+	if (!other || !other->default_value)
+		return;
+	k->requires_knob = TAKE(name);
+	if (!now)
+		strv_add(&k->requires_values, other->default_value);
+	for (size_t i = 0; i < other->values.n; i++)
+		if (!str_eq(other->values.v[i], value))
+			strv_add(&k->requires_values, other->values.v[i]);
+}
+
+/* What components must be told so that they say what they read. */
+static void add_proof_env(struct recipe *r)
+{
+	struct kvs *env = &r->workload.env;
+
+	for (size_t i = 0; i < r->n_knobs; i++) {
+		const struct kvs *need = &r->knobs[i].proof.env;
+
+		for (size_t j = 0; j < need->n; j++)
+			if (!kvs_has(env, need->v[j].key))
+				kvs_set(env, need->v[j].key, need->v[j].value);
+	}
+	kvs_sort(env);
+}
+
 static int settle_need(const struct reading *rd, struct knob *k, const struct knob_need *need,
 		       struct err *e)
 {
@@ -287,8 +355,11 @@ int knobs_read(const struct reader *r, const struct json *knobs, const struct kn
 	for (size_t i = 0; i < out->n_knobs; i++) {
 		if (!rc)
 			rc = settle_need(&rd, &out->knobs[i], &rd.needs[i], e);
+		for (size_t j = 0; !rc && j < out->knobs[i].about.idle.n; j++)
+			settle_idle(&rd, &out->knobs[i], out->knobs[i].about.idle.v[j]);
 		knob_need_done(&rd.needs[i]);
 	}
 	free(rd.needs);
+	add_proof_env(out);
 	return rc;
 }

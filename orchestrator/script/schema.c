@@ -9,7 +9,9 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/script/bundle.h"
 #include "orchestrator/script/fieldpath.h"
+#include "orchestrator/script/passed.h"
 #include "orchestrator/script/pattern.h"
+#include "orchestrator/script/release.h"
 
 enum {
 	DEFAULT_TRIAL_S = 600,
@@ -518,6 +520,22 @@ static const struct field workload_fields[] = {
 	 .kind = "table: [metrics](#metrics)",
 	 .dflt = "`{ probe = \"train_log\" }`",
 	 .doc = "how its figures are read"},
+	{.name = "framework",
+	 .type = FIELD_CHOICE,
+	 .words = passed_frameworks,
+	 .offset = IN(workload, framework),
+	 .dflt = "none: a knob's own `arg` or `env`",
+	 .doc = "what trains: knobs of the catalogue are passed its way",
+	 .example = "\"hf_trainer\""},
+	{.name = "versions",
+	 .type = FIELD_CUSTOM,
+	 .read = release_read_running,
+	 .kind = "table of texts by component",
+	 .offset = IN(workload, versions),
+	 .dflt = "not known",
+	 .doc = "what it runs on: a knob that this version does not have is refused, and its "
+		"defaults are this version's",
+	 .example = "{ nccl = \"2.18.3\", torch = \"2.4\" }"},
 	{.name = "limits",
 	 .type = FIELD_TABLE,
 	 .sub = &schema_limits,

@@ -71,6 +71,8 @@ return {
 	},
 	variable {
 		name = "NCCL_MIN_CTAS",
+		since = "nccl 2.17.1",
+		excludes = { "NCCL_MIN_NCHANNELS" },
 		summary = "least number of CTAs (channels) of a collective",
 		type = "int", min = 1, max = 64,
 		values = { 8, 16, 32 },
@@ -131,5 +133,31 @@ return {
 		risk = "low",
 		notes = "2, NCCL's default, decides by the topology; 0 for rails with slow links between them; no effect with one "
 			.. "card a node",
+	},
+	variable {
+		name = "NCCL_CTA_POLICY",
+		summary = "how sparing NCCL is with SMs",
+		since = "nccl 2.27.3",
+		type = "text", one_of = { "DEFAULT", "EFFICIENCY", "ZERO" },
+		values = { "EFFICIENCY", "ZERO" },
+		risk = "medium",
+		notes = "needs buffers that are registered",
+	},
+	variable {
+		name = "NCCL_SHM_USE_CUDA_MEMCPY",
+		summary = "copies through shared memory by the copy engine",
+		since = "nccl 2.13.4", gone = "nccl 2.30.7",
+		type = "int", min = 0, max = 1,
+		values = { 1 },
+		risk = "low",
+		notes = "undocumented",
+	},
+	variable {
+		name = "NCCL_MIN_NCHANNELS",
+		summary = "older name of NCCL_MIN_CTAS",
+		type = "int", min = 1, max = 64,
+		values = { 8, 16, 32 },
+		risk = "low",
+		notes = "deprecated",
 	},
 }
