@@ -3,13 +3,20 @@
 local prelude = {
 	"knob", "workload", "over", "percent", "ceiling_of", "relieves", "cpus_per_rank",
 }
+-- The functions of lib/lint.lua, which rules and facts of recipes/lint have in place of the prelude.
+local lint = {
+	"wrong", "risky", "mention", "before", "from", "c_integer", "size_meant", "truth_meant", "parts", "set_of",
+	"value_of", "nearest_name", "option", "runs", "rules",
+}
 local sandbox = {
 	"_G", "assert", "error", "getmetatable", "ipairs", "next", "pairs", "pcall", "rawequal", "rawget",
 	"rawlen", "rawset", "select", "setmetatable", "tonumber", "tostring", "type", "xpcall",
-	"string", "table", "math", "utf8", "path",
+	"string", "table", "math", "utf8", "path", "nearest",
 }
 std = { read_globals = sandbox }
 max_line_length = 120
 unused_args = false
 files["recipes"].read_globals = prelude
 files["recipes/lib/prelude.lua"].globals = prelude
+files["recipes/lint"].read_globals = lint
+files["recipes/lib/lint.lua"].globals = lint

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+#include "orchestrator/base/str.h"
 
 enum {
 	HOOK_EVERY = 10000, /* instructions between two looks at the budget */
+	NEAREST_MAX = 1000, /* NCCL has 270 names */
 	SORT_MAX = 100,     /* RANLIMIT of ltablib.c: above it the pivot depends on the clock */
 };
 
@@ -308,6 +310,31 @@ static int path_of(lua_State *l)
 	return 1;
 }
 
+/* nearest(word, list): the word of the list that is nearest by edit distance, nil if none is near.
+ */
+static int nearest(lua_State *l)
+{
+	const char *word = luaL_checkstring(l, 1), *near;
+	const char **words;
+	lua_Integer n;
+
+	luaL_checktype(l, 2, LUA_TTABLE);
+	n = luaL_len(l, 2);
+	if (n < 0 || n > NEAREST_MAX)
+		return luaL_error(l, "nearest: at most %d words in a recipe", NEAREST_MAX);
+	words = lua_newuserdatauv(l, sizeof(*words) * ((size_t)n + 1), 0);
+	for (lua_Integer i = 0; i < n; i++) {
+		if (lua_rawgeti(l, 2, i + 1) != LUA_TSTRING)
+			return luaL_error(l, "nearest: expected a list of texts");
+		words[i] = lua_tostring(l, -1); /* the list keeps it */
+		lua_pop(l, 1);
+	}
+	words[n] = NULL;
+	near = str_nearest(word, words);
+	lua_pushstring(l, near); /* nil for NULL */
+	return 1;
+}
+
 /* A name that does not exist is nearly always a slip, or a function that recipes do not have. */
 static int no_such_global(lua_State *l)
 {
@@ -404,6 +431,8 @@ static int build(lua_State *l)
 	lua_pushvalue(l, 1);
 	lua_pushcclosure(l, path_of, 1);
 	lua_setfield(l, globals, "path");
+	lua_pushcfunction(l, nearest);
+	lua_setfield(l, globals, "nearest");
 	lua_pushvalue(l, globals);
 	lua_setfield(l, globals, "_G");
 	lua_createtable(l, 0, 2);

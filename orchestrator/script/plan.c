@@ -16,9 +16,10 @@
 #include "orchestrator/script/site.h"
 #include "orchestrator/script/source.h"
 
-#define CAMPAIGN "campaign"
-#define SITE     "site"
-#define PRELUDE  "lib/prelude"
+#define CAMPAIGN     "campaign"
+#define SITE         "site"
+#define PRELUDE      "lib/prelude"
+#define LINT_PRELUDE "lib/lint"
 
 /* Everything of one loading. */
 struct loading {
@@ -123,7 +124,8 @@ static int find_workload(struct loading *l, const char *use, struct err *e)
 /* All files of the path, so that names can be looked up; the stored ones are there already. */
 static int read_path(struct loading *l, struct err *e)
 {
-	static const char *const kinds[] = {"knobs", "rules", "workloads", NULL};
+	static const char *const kinds[] = {"knobs", "rules",      "workloads",
+					    "lint",  "lint/facts", NULL};
 	int rc = 0;
 
 	if (!l->path)
@@ -278,12 +280,12 @@ static int build(struct loading *l, struct recipe *out, struct err *e)
 static bool is_used(const struct loading *l, const struct script_source *s)
 {
 	if (s == l->workload_src || str_eq(s->name, CAMPAIGN) || str_eq(s->name, SITE) ||
-	    str_eq(s->name, PRELUDE))
+	    str_eq(s->name, PRELUDE) || str_eq(s->name, LINT_PRELUDE))
 		return true;
 	for (size_t i = 0; i < l->n_knob_files; i++)
 		if (l->knob_files[i].src == s)
 			return l->knob_files[i].used;
-	return str_starts(s->name, "rules/");
+	return str_starts(s->name, "rules/") || str_starts(s->name, "lint/");
 }
 
 static int make_plan(struct loading *l, struct recipe **out, struct script_sources *used,
@@ -351,6 +353,8 @@ static int add_prelude(struct loading *l, const struct script_path *path, struct
 			       path->dirs && path->dirs[0] ? path->dirs[0]
 							   : "an empty recipe path");
 	if (!rc)
+		sources_add(&l->all, &s);
+	if (!rc && source_on_path(path->dirs, "lib", "lint", &s, NULL) == 0)
 		sources_add(&l->all, &s);
 	return rc;
 }

@@ -269,15 +269,19 @@ static void test_sources_that_are_stored(void **state)
 					    "knobs/dataloader", "rules/default"};
 	_cleanup_scratch_ char *dir = scratch_new();
 	_cleanup_loaded_ struct loaded l = load_good(dir);
+	size_t n = 0;
 	char hash[33];
 
 	(void)state;
-	assert_int_equal(l.sources.n, ARRAY_LEN(names));
 	for (size_t i = 0; i < l.sources.n; i++) {
-		assert_string_equal(l.sources.v[i].name, names[i]);
+		if (strstr(l.sources.v[i].name, "lint"))
+			continue; /* rules are not the campaign's */
+		assert_true(n < ARRAY_LEN(names));
+		assert_string_equal(l.sources.v[i].name, names[n++]);
 		fs_hash(l.sources.v[i].text, strlen(l.sources.v[i].text), hash);
 		assert_string_equal(l.sources.v[i].hash, hash);
 	}
+	assert_int_equal(n, ARRAY_LEN(names));
 }
 
 /* Lua's own order of keys differs from process to process. */

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lint: what rules are given, what they give, and rules that are at fault themselves. */
+#include "tests/unit/lint.h"
+
+static struct linted lint_env(const char *text, const char *context)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	struct lint_input *in = lint_input_new();
+
+	lint_file(in, dir, "x.env", text);
+	lint_context(in, context);
+	return lint_these(in);
+}
+
+static void test_a_finding_says_where_what_and_what_to_write(void **state)
+{
+	_cleanup_linted_ struct linted l = lint_env("A=1\nexport NCCL_BUFFSIZE=16M\n", "");
+	const struct lint_finding *f = lint_found(&l, "nccl_integer");
+
+	(void)state;
+	assert_non_null(f);
+	assert_int_equal(f->severity, LINT_ERROR);
+	assert_true(str_ends(f->file, "/x.env"));
+	assert_int_equal(f->line, 2);
+	assert_string_equal(f->name, "NCCL_BUFFSIZE");
+	assert_string_equal(f->value, "16M");
+	assert_contains(f->what, "is read as 16");
+	assert_string_equal(f->write, "NCCL_BUFFSIZE=16777216");
+	assert_null(f->knob);
+}
+
+static void test_the_version_decides(void **state)
+{
+	_cleanup_linted_ struct linted any = lint_env("NCCL_MIN_CTAS=8", ""),
+				       old = lint_env("NCCL_MIN_CTAS=8", "nccl=2.16.2"),
+				       new = lint_env("NCCL_MIN_CTAS=8", "nccl=2.17.1-1");
+	const struct lint_finding *f = lint_found(&old, "nccl_name");
+
+	(void)state;
+	assert_null(lint_found(&any, "nccl_name"));
+	assert_null(lint_found(&new, "nccl_name"));
+	assert_non_null(f);
+	assert_string_equal(f->write, "NCCL_MIN_NCHANNELS=8");
+}
+
+static void test_a_value_that_only_the_shell_knows_has_only_a_name(void **state)
+{
+	_cleanup_linted_ struct linted good = lint_env("NCCL_BUFFSIZE=$SIZE", ""),
+				       bad = lint_env("NCCL_BUFSIZE=$SIZE", "");
+
+	(void)state;
+	assert_int_equal(good.n, 0);
+	assert_int_equal(bad.n, 1);
+	assert_string_equal(bad.f[0].write, "NCCL_BUFFSIZE");
+}
+
+static void test_values_of_knobs_are_arms(void **state)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_loaded_ struct loaded l = load_text(
+		dir,
+		"return { name = 'c', objective = 'trial_wall_s', workload = { command = { "
+		"'true' }, env = { NCCL_MIN_CTAS = 16 } },\n"
+		"knobs = { NCCL_MAX_CTAS = { 8, 32 },\n"
+		"{ name = 'own', env = 'NCCL_NCHANNELS', class = 'neutral', values = { 4 } } } }");
+	struct lint_input *in = lint_input_new();
+	struct err e = {0};
+	_cleanup_linted_ struct linted found = {0};
+	const struct lint_finding *f;
+
+	(void)state;
+	assert_ok(l.rc);
+	assert_ok(lint_input_recipe(in, l.recipe, &e));
+	found = lint_these(in);
+	f = lint_refusal(found.f, found.n, "NCCL_MAX_CTAS", "8");
+	assert_non_null(f);
+	assert_contains(f->what, "above the most");
+	assert_null(lint_refusal(found.f, found.n, "NCCL_MAX_CTAS", "32"));
+	f = lint_refusal(found.f, found.n, "own", "4");
+	assert_non_null(f);
+	assert_int_equal(f->line, 3);
+	assert_string_equal(f->write, "NCCL_MIN_CTAS=4");
+}
+
+/* --- rules that are at fault ----------------------------------------------------------------- */
+
+/* The shipped prelude and one file of rules of a site. */
+static int lint_with(const char *text, struct err *out)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_free_ char *sub = fs_join(dir, "lint"), *path = NULL;
+	const char *const dirs[] = {dir, NULL};
+	struct script_path own = {.dirs = dirs};
+	struct script_sources s = {0};
+	struct lint_input *in = lint_input_new();
+	struct lint_finding *f = NULL;
+	struct err e = {0};
+	size_t n = 0;
+	int rc;
+
+	assert_ok(fs_mkdirs(sub, 0700, &e));
+	path = write_file(sub, "own.lua", text);
+	sources_add_copy(&s, &lint_rules()->v[0]);
+	assert_string_equal(s.v[0].name, "lib/lint");
+	assert_ok(sources_of_kind(own.dirs, "lint", &s, &e));
+	lint_input_setting(in, &(struct lint_setting){.name = "A", .value = "1", .layer = "t"});
+	rc = lint_run_stored(&s, in, &f, &n, out);
+	if (rc == 0)
+		assert_int_equal(n, 1);
+	lint_findings_free(f, n);
+	lint_input_free(in);
+	script_sources_free(&s);
+	return rc;
+}
+
+static void test_a_site_has_rules_of_its_own(void **state)
+{
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(lint_with("return rules { { name = 'a', setting = function(s)\n"
+			    "if s.name == 'A' then return wrong('not here') end end } }",
+			    &e));
+}
+
+static void test_a_rule_at_fault_is_named(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{"return rules { { name = 'a',\nsetting = function(s) return s.no.thing end } }",
+		 "own.lua:2: "},
+		{"return rules { { name = 'a', all = function() while true do end end } }",
+		 "endless loop"},
+		{"return rules { { name = 'a', all = function() return { what = 1, severity = "
+		 "'error' } end } }",
+		 "expected a text"},
+		{"return rules { { name = 'a', all = function() return { what = 'x', severity = "
+		 "'bad' } end } }",
+		 "\"error\""},
+		{"return { check = function() return 1 end }", "expected a list of findings"},
+		{"return {}", "no function 'check'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct err e = {0};
+
+		assert_int_equal(lint_with(bad[i].text, &e), -ERR_RECIPE);
+		assert_contains(e.text, "own.lua");
+		if (!strstr(e.text, bad[i].says))
+			fail_msg("%s: %s", bad[i].says, e.text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_finding_says_where_what_and_what_to_write),
+		cmocka_unit_test(test_the_version_decides),
+		cmocka_unit_test(test_a_value_that_only_the_shell_knows_has_only_a_name),
+		cmocka_unit_test(test_values_of_knobs_are_arms),
+		cmocka_unit_test(test_a_site_has_rules_of_its_own),
+		cmocka_unit_test(test_a_rule_at_fault_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
