@@ -550,7 +550,7 @@ static int busy_stage(struct campaign *c, const struct stage_ops *ops, enum camp
 
 	if (rc < 0 || changed)
 		return rc < 0 ? rc : facts_load_blocks(c, e);
-	if (!c->facts.over_budget && c->facts.allocations < limits_at_once(c) &&
+	if (!c->facts.over_budget && c->facts.allocations < limits_in_flight(c) &&
 	    c->facts.valid + c->facts.in_flight < c->wanted)
 		return start_or_wait(c, s, ops, out, e);
 	*out = CAMPAIGN_WAIT;

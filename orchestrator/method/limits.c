@@ -105,3 +105,18 @@ size_t limits_at_once(const struct campaign *c)
 		n = b->nodes / nodes;
 	return n > 0 ? (size_t)n : 1;
 }
+
+/* Nobody waits ahead where that would decide more than when a job starts: where the campaign places
+ * its blocks by what ran before, or where it must not hold more nodes or spend more than it was
+ * given. */
+size_t limits_in_flight(const struct campaign *c)
+{
+	const struct budget *b = &c->recipe->budget;
+	const struct resources *r = &c->recipe->resources;
+	size_t n = limits_at_once(c), more = n + (size_t)c->capacity.jobs_ahead;
+
+	if (r->placement != PLACEMENT_ANY || r->among.n || b->nodes || b->trials > 0 ||
+	    b->node_hours > 0 || b->gpu_hours > 0)
+		return n;
+	return b->jobs && more > (size_t)b->jobs ? (size_t)b->jobs : more;
+}

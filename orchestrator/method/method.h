@@ -264,7 +264,9 @@ int64_t limits_left_s(const struct campaign *c);
 /* Why an allocation of this length may not be submitted now; heap, NULL: it may. */
 char *limits_window_text(const struct campaign *c, int64_t length_s);
 bool limits_nodes_idle(struct campaign *c);      /* as many as the budget wants to see */
-size_t limits_at_once(const struct campaign *c); /* most allocations in flight */
+size_t limits_at_once(const struct campaign *c); /* most allocations that run at a time */
+/* The same with those that may wait behind them. */
+size_t limits_in_flight(const struct campaign *c);
 
 /* -- keep.c -------------------------------------------------------------------------------------
  */

@@ -41,7 +41,7 @@ static const char *const members[] = {
 	"hand_over",      "slow_node",    "slow_node_by", "acks",      "sd_step",
 	"slow_p",         "slow",         "step_drift",   "outlier_p", "outlier",
 	"neighbour_p",    "neighbour",    "throttle_p",   "throttle",  "steps",
-	"blocks_at_most", "time_limit_s", NULL,
+	"blocks_at_most", "time_limit_s", "ahead",        NULL,
 };
 static const char *const fault_members[] = {
 	"lost",         "void",        "node_fail",
@@ -106,7 +106,7 @@ static int read_faults(const struct json *o, struct fake_faults *f, struct err *
 
 static int read_numbers(const struct json *o, struct fake_truth *t, struct err *e)
 {
-	double nodes = 1, at_once = 1, tails = 0, blocks = 1, limit = 0;
+	double nodes = 1, at_once = 1, tails = 0, blocks = 1, limit = 0, ahead = 0;
 	const struct {
 		const char *key;
 		double dflt, min, max, *to;
@@ -142,6 +142,7 @@ static int read_numbers(const struct json *o, struct fake_truth *t, struct err *
 		{"spread_s", 0, 0, 1e7, &t->spread_s},
 		{"nodes", 1, 1, 10000, &nodes},
 		{"at_once", 1, 1, 10000, &at_once},
+		{"ahead", 0, 0, 10000, &ahead},
 		{"blocks_at_most", 1, 0, 10000, &blocks},
 		{"time_limit_s", 0, 0, 1e9, &limit},
 	};
@@ -154,6 +155,7 @@ static int read_numbers(const struct json *o, struct fake_truth *t, struct err *
 	t->t3 = tails == 3;
 	t->nodes = (int)nodes;
 	t->at_once = (int)at_once;
+	t->ahead = (int)ahead;
 	t->blocks_at_most = (int)blocks;
 	t->time_limit_s = (int64_t)limit;
 	return rc;

@@ -41,6 +41,7 @@
  *   trial_s [3], queue_s [0]     virtual seconds of a trial and in the queue
  *   spread_s [0]                 a job takes up to so many seconds longer, by chance
  *   nodes [1], at_once [1]       its size; allocations take the nodes in turn
+ *   ahead [0]                    allocations that may wait behind those that run
  *   sticky [false]               they take the first node that they may, all of them
  *   blocks_at_most [1]           blocks that an allocation may hold; 0: no bound; 1: as local
  *   time_limit_s [0]             longest allocation; 0: no bound
@@ -91,7 +92,7 @@ struct fake_truth {
 	double straggler_p, straggler, sd_step, slow_p, slow, step_drift, outlier_p, outlier;
 	double neighbour_p, neighbour, throttle_p, throttle;
 	double trial_s, queue_s, spread_s;
-	int nodes, at_once, blocks_at_most;
+	int nodes, at_once, ahead, blocks_at_most;
 	int64_t time_limit_s;
 	bool t3, fixed, sticky, by_job, persist, in_memory, steps;
 	struct fake_faults faults;

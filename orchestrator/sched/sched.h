@@ -89,6 +89,8 @@ struct sched_capacity {
 	int nodes_total, nodes_idle; /* of the partition asked for; local: 1, 1 */
 	int nodes_out;               /* of those, down or drained */
 	int jobs_at_once;            /* how many allocations of ours make sense at the same time */
+	int jobs_ahead;              /* how many more may wait behind them, so that a node that
+					becomes free has its next one at once; 0: none need to */
 	int blocks_at_most;          /* in one allocation; 0: no bound */
 	int64_t time_limit_s;        /* longest allocation; 0: no bound, or not known */
 	char summary[256];           /* for doctor */

@@ -564,6 +564,7 @@ static int fake_capacity(struct sched_run *s, struct sched_capacity *out, struct
 		busy += !s->jobs[i].ended;
 	*out = (struct sched_capacity){.nodes_total = s->truth.nodes,
 				       .jobs_at_once = s->truth.at_once,
+				       .jobs_ahead = s->truth.ahead,
 				       .blocks_at_most = s->truth.blocks_at_most,
 				       .time_limit_s = s->truth.time_limit_s,
 				       .nodes_idle = busy < s->truth.nodes ? s->truth.nodes - busy

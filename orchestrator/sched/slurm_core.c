@@ -26,6 +26,9 @@ enum {
 	SETTLE_MS = 500, /* slurmctld handles calls in threads: one sent earlier may be done later
 			  */
 	LOOKS_AGAIN = 2,
+	/* Jobs in the queue beyond one a node: it takes slurmctld up to 3 s to see a new job, none
+	 * to start one that waits. More than that many nodes hardly become free within a look. */
+	AHEAD_MAX = 16,
 };
 
 struct sched_run {
@@ -552,15 +555,20 @@ int slurm_core_capacity(struct sched_run *s, struct sched_capacity *out, struct 
 	};
 	usable = out->nodes_total - out->nodes_out;
 	out->jobs_at_once = usable > 1 ? usable : 1;
+	out->jobs_ahead = out->jobs_at_once < AHEAD_MAX ? out->jobs_at_once : AHEAD_MAX;
 	summarise(s, reply, out);
 	return 0;
 }
 
-/* The longest that makes sense before the next poll. Never nothing at all: a caller that polls
- * other things than jobs must not spin. */
+/* The longest that makes sense before the next poll, or before a look at files: what was submitted
+ * or changed lately may soon change again. Never nothing at all: a caller that polls other things
+ * than jobs must not spin. */
 static int64_t nap_us(const struct sched_run *s)
 {
 	int64_t due_us = until_due_us(s);
+	int64_t quiet_us = (clock_mono_us(s->clock) - s->changed_us) / QUIET_SHARE;
+
+	due_us = due_us < quiet_us ? due_us : quiet_us;
 
 	for (size_t i = 0; i < s->n_seen; i++)
 		if (!is_over(&s->seen[i]))

@@ -126,7 +126,7 @@ static const struct field budget_fields[] = {
 	 .doc = "when blocks may run, days and zone may be added; a block that cannot end in time is "
 		"not started",
 	 .example = "\"Mon-Fri 22:00-06:00 Europe/Berlin\""},
-	COUNT(jobs, "one a usable node", "most jobs in flight"),
+	COUNT(jobs, "one a usable node, and some that wait", "most jobs in flight"),
 	COUNT(nodes, "no bound", "most nodes that jobs in flight have together"),
 	COUNT(idle_nodes, "0",
 	      "a job is submitted only while so many nodes of the partition are idle"),

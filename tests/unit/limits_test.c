@@ -161,11 +161,9 @@ static void test_gpu_hours(void **state)
 	world_close(&w);
 }
 
-static size_t most_in_flight(const char *fields)
+static size_t most_in_flight_of(const char *spec, const char *fields)
 {
-	struct campaign_options o = {.sched = sched_find("fake"),
-				     .spec = "{\"fixed\": true, \"nodes\": 8, \"at_once\": 8}",
-				     .take_over = true};
+	struct campaign_options o = {.sched = sched_find("fake"), .spec = spec, .take_over = true};
 	enum campaign_step step = CAMPAIGN_AGAIN;
 	struct campaign *c = NULL;
 	struct world w;
@@ -184,6 +182,27 @@ static size_t most_in_flight(const char *fields)
 	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
 	world_close(&w);
 	return most;
+}
+
+static size_t most_in_flight(const char *fields)
+{
+	return most_in_flight_of("{\"fixed\": true, \"nodes\": 8, \"at_once\": 8}", fields);
+}
+
+static void test_some_wait_behind_those_that_run(void **state)
+{
+	static const char spec[] = "{\"fixed\": true, \"nodes\": 4, \"at_once\": 4, \"ahead\": 2}";
+
+	(void)state;
+	assert_int_equal(most_in_flight_of(spec, "blocks = { aa = 12 }"), 6);
+	assert_int_equal(most_in_flight_of(spec, "blocks = { aa = 12 }, budget = { jobs = 5 }"), 5);
+	/* nobody does where that would decide on nodes, or on what is spent */
+	assert_int_equal(
+		most_in_flight_of(spec, "blocks = { aa = 12 }, budget = { trials = 1000 }"), 4);
+	assert_int_equal(
+		most_in_flight_of(spec,
+				  "blocks = { aa = 12 }, resources = { placement = 'spread' }"),
+		4);
 }
 
 static void test_jobs_and_nodes_in_flight(void **state)
@@ -233,6 +252,7 @@ int main(void)
 		cmocka_unit_test(test_block_and_job_know_the_end_of_the_window),
 		cmocka_unit_test(test_the_deadline),
 		cmocka_unit_test(test_gpu_hours),
+		cmocka_unit_test(test_some_wait_behind_those_that_run),
 		cmocka_unit_test(test_jobs_and_nodes_in_flight),
 		cmocka_unit_test(test_only_while_nodes_are_idle),
 	};
