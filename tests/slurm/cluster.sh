@@ -180,7 +180,7 @@ make_dir() {
 	head -c 128 /dev/urandom >"$dir/munge.key"
 	chmod 0600 "$dir/munge.key"
 	# The default of other Slurm versions is to need a cgroup plugin even where none is used.
-	echo "CgroupPlugin=autodetect" >"$dir/cgroup.conf"
+	printf "CgroupPlugin=autodetect\nConstrainRAMSpace=yes\n" >"$dir/cgroup.conf"
 }
 
 # A database of its own and slurmdbd, which wants its configuration beside slurm.conf.

@@ -26,7 +26,7 @@ finish() {
 	[ "$status" = 0 ]
 	same_as_local
 	# none orphaned
-	[ -z "$(squeue -h -t pending,running)" ]
+	wait_for no_jobs
 }
 
 @test "kill -9 at ten different moments" {
@@ -69,7 +69,8 @@ finish() {
 	finish
 }
 
-# Jobs that ended meanwhile may run on in its books until their nodes register: up to five minutes.
+# Jobs that ended meanwhile may run on in its books until their nodes register, or be started again, and then find their attempt
+# claimed: no_jobs waits for both.
 @test "slurmctld is killed and comes back without its last seconds" {
 	start
 	wait_for has_job 3

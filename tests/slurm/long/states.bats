@@ -12,7 +12,8 @@ setup() {
 
 teardown() {
 	touch "$GATE"
-	cluster set Prolog= SlurmdTimeout=60 >/dev/null
+	rm -f "$FETTLE_CLUSTER_DIR/prolog-fails"
+	cluster set SlurmdTimeout=60 >/dev/null
 	scontrol update nodename=n[1-4] state=resume 2>/dev/null || true
 	end_all_jobs
 	cluster wait
@@ -45,17 +46,17 @@ drained() { sinfo -h -N -p tune -o %T | grep -q drained; }
 	"$FETTLE" nodes -w "$WS" --json | jq -e --arg n "$node" '[.nodes[] | select(.node == $n) | .faults] == [1]'
 }
 
-@test "a prolog that fails: no fault of the block, and after two faults a node is left out" {
-	cluster set Prolog=/bin/false
-	touch "$GATE"
+@test "a prolog that fails: no fault of the block, and the job's nodes are suspects" {
+	touch "$GATE" "$FETTLE_CLUSTER_DIR/prolog-fails"
 	start_campaign "$RECIPE"
 	wait_for drained
-	cluster set Prolog=
+	rm "$FETTLE_CLUSTER_DIR/prolog-fails"
 	for ((i = 0; i < 1200; i++)); do [ "$(first_end)" = launch_failed ] && break; sleep 0.1; done
 	scontrol update nodename=n[1-4] state=resume 2>/dev/null || true
 	finish_campaign
 	[ "$(first_end)" = launch_failed ]
 	[ "$(sql "SELECT state FROM attempt WHERE id = 1")" = void ]
+	"$FETTLE" nodes -w "$WS" --json | jq -e '[.nodes[].faults] | add >= 1'
 }
 
 @test "slurmd dies under the job" {
