@@ -18,6 +18,11 @@
  *   1795958504000123 tree 3 40 712 55 812340 4096 0 sums over the processes of the trial:
  * processes, threads, utime and stime in jiffies, RSS in KiB, read_bytes and write_bytes of
  * /proc/PID/io; -1 for a number that cannot be read
+ *   1795958504000123 psi io 811234 20123            totals of some and full of /proc/pressure/io,
+ * us 1795958504000123 ib mlx5_0/1 512 512 0 0        a port of /sys/class/infiniband: bytes
+ * received and sent, xmit_wait, errors; -1 as above 1795958504000123 clock 81234567 CLOCK_MONOTONIC
+ * at that moment, us 1795958504000123 self 20123 -1                  CPU time of the sampler, and
+ * of nvidia-smi beside it, us; -1 where there is none
  *
  * utc_us is read just before the source is. A name holds no blank. Sources of one round may come in
  * any order, and one may be left out of a round. Unknown sources are passed over (a newer agent).
@@ -26,6 +31,7 @@
  * name; their time is the later one. An interval in which a counter went back (reset, or a process
  * of the tree ended) or time did not move is dropped. Labels: device of a disk, iface of a network.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,6 +224,58 @@ static void emit_tree_rates(struct probe_run *r, const struct interval *d, const
 	}
 }
 
+/* What the counter gained in a second, times `scale`; nothing where it cannot be read or went back.
+ */
+static void emit_rate(struct emit *o, const char *metric, const struct interval *d,
+		      const double *now, int field, double scale, const struct emit_tag *tag)
+{
+	double before = now[field] - d->d[field];
+
+	if (now[field] >= 0 && before >= 0 && d->d[field] >= 0)
+		emit_value(o, metric, scale * d->d[field] / d->s, tag);
+}
+
+enum { CLOCK_STEP_MS = 10 };
+
+/* A rate of microseconds a second is a share of the time, in percent of it here. */
+enum { PSI_SOME, PSI_FULL, SELF_CPU = 0, SELF_TOOL };
+static const double PCT_OF_US = 100.0 / 1e6;
+
+static void emit_pressure(struct emit *o, const struct interval *d, const double *now,
+			  const struct emit_tag *tag)
+{
+	emit_rate(o, "psi_some_pct", d, now, PSI_SOME, PCT_OF_US, tag);
+	emit_rate(o, "psi_full_pct", d, now, PSI_FULL, PCT_OF_US, tag);
+}
+
+enum { IB_RX_BYTES, IB_TX_BYTES, IB_WAIT, IB_ERRORS, IB_N };
+
+static void emit_port(struct emit *o, const struct interval *d, const double *now,
+		      const struct emit_tag *tag)
+{
+	emit_rate(o, "ib_rx_bytes_per_s", d, now, IB_RX_BYTES, 1, tag);
+	emit_rate(o, "ib_tx_bytes_per_s", d, now, IB_TX_BYTES, 1, tag);
+	emit_rate(o, "ib_xmit_wait_ticks_per_s", d, now, IB_WAIT, 1, tag);
+	emit_rate(o, "ib_errors_per_s", d, now, IB_ERRORS, 1, tag);
+}
+
+static void emit_self(struct emit *o, const struct interval *d, const double *now,
+		      const struct emit_tag *tag)
+{
+	emit_rate(o, "sampler_cpu_pct", d, now, SELF_CPU, PCT_OF_US, tag);
+	emit_rate(o, "sampler_tool_cpu_pct", d, now, SELF_TOOL, PCT_OF_US, tag);
+}
+
+/* The clock of dates was set while the other one ran on: adjusting it slowly moves it by 0.05 % at
+ * most. */
+static void emit_clock(struct emit *o, const struct interval *d, const struct emit_tag *tag)
+{
+	double ms = fabs(d->s * 1e3 - d->d[0] / 1e3);
+
+	if (ms > CLOCK_STEP_MS)
+		emit_value(o, "clock_step_ms", ms, tag);
+}
+
 /* A device that never did anything is not worth a value. */
 static bool all_zero(const double *v, size_t n)
 {
@@ -236,7 +294,8 @@ struct sample {
 
 static bool has_name(struct span source)
 {
-	return span_eq(source, "disk") || span_eq(source, "net");
+	return span_eq(source, "disk") || span_eq(source, "net") || span_eq(source, "psi") ||
+	       span_eq(source, "ib");
 }
 
 static bool read_sample(struct span t, struct sample *s)
@@ -260,7 +319,8 @@ static const struct source {
 	const char *name;
 	size_t min_numbers;
 } sources[] = {{"hz", 1},  {"ncpu", 1},      {"stat", CPU_N}, {"procs", 2},
-	       {"mem", 2}, {"disk", DISK_N}, {"net", NET_N},  {"tree", TREE_N}};
+	       {"mem", 2}, {"disk", DISK_N}, {"net", NET_N},  {"tree", TREE_N},
+	       {"psi", 2}, {"ib", IB_N},     {"clock", 1},    {"self", 2}};
 
 static const struct source *source_of(struct span name)
 {
@@ -294,6 +354,43 @@ static bool take_level(struct probe_run *r, const struct sample *s, const struct
 	return true;
 }
 
+static void put_labels(struct emit_labels *labels, const struct sample *s)
+{
+	struct span device, port = s->name;
+
+	if (span_eq(s->source, "disk")) {
+		emit_label(labels, "device", s->name);
+	} else if (span_eq(s->source, "net")) {
+		emit_label(labels, "iface", s->name);
+	} else if (span_eq(s->source, "psi")) {
+		emit_label(labels, "resource", s->name);
+	} else if (span_next(&port, "/", &device)) {
+		emit_label(labels, "device", device);
+		emit_label(labels, "port", port);
+	}
+}
+
+static void emit_interval(struct probe_run *r, const struct sample *s, const struct interval *d,
+			  const struct emit_tag *tag)
+{
+	if (span_eq(s->source, "stat"))
+		emit_cpu(&r->out, d, tag);
+	else if (span_eq(s->source, "disk"))
+		emit_disk(&r->out, d, tag);
+	else if (span_eq(s->source, "net"))
+		emit_net(&r->out, d, tag);
+	else if (span_eq(s->source, "psi"))
+		emit_pressure(&r->out, d, s->v, tag);
+	else if (span_eq(s->source, "ib"))
+		emit_port(&r->out, d, s->v, tag);
+	else if (span_eq(s->source, "clock"))
+		emit_clock(&r->out, d, tag);
+	else if (span_eq(s->source, "self"))
+		emit_self(&r->out, d, s->v, tag);
+	else
+		emit_tree_rates(r, d, s->v, tag);
+}
+
 static void take_counters(struct probe_run *r, const struct sample *s, struct emit_tag *tag)
 {
 	char name[NAME_MAX_BYTES];
@@ -312,22 +409,14 @@ static void take_counters(struct probe_run *r, const struct sample *s, struct em
 		return;
 	}
 	if (s->name.n) {
-		emit_label(&labels, span_eq(s->source, "disk") ? "device" : "iface", s->name);
+		put_labels(&labels, s);
 		tag->labels = labels.v;
 		tag->n_labels = labels.n;
 	}
 	if (span_eq(s->source, "tree"))
 		emit_tree_levels(&r->out, s->v, tag);
-	if (!advance(known, s->t_us, s->v, s->n, &d) || (s->name.n && all_zero(s->v, s->n)))
-		return;
-	if (span_eq(s->source, "stat"))
-		emit_cpu(&r->out, &d, tag);
-	else if (span_eq(s->source, "disk"))
-		emit_disk(&r->out, &d, tag);
-	else if (span_eq(s->source, "net"))
-		emit_net(&r->out, &d, tag);
-	else
-		emit_tree_rates(r, &d, s->v, tag);
+	if (advance(known, s->t_us, s->v, s->n, &d) && !(s->name.n && all_zero(s->v, s->n)))
+		emit_interval(r, s, &d, tag);
 }
 
 static void on_line(void *ctx, const struct input_line *l)

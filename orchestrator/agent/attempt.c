@@ -18,18 +18,12 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/proc.h"
 
-enum {
-	HOST_MAX = 256,
-	NODES_TEXT_MAX = 1 << 20, /* 10,000 names of 100 bytes */
-	EXPAND_TIMEOUT_US = 20000000,
-};
-
 struct attempt {
 	char *dir;
 	struct block *block;
 	struct kvs secrets;
-	char host[HOST_MAX], boot_id[37];
-	struct strv nodes;
+	const struct place *place;
+	size_t index; /* of its directory among those of the allocation */
 	struct stepcount *steps;
 	struct guard *guard;
 	char (*xxh)[33];
@@ -38,57 +32,11 @@ struct attempt {
 	int64_t start_us;
 };
 
-static void add_lines(const char *text, struct strv *out)
-{
-	while (*text) {
-		size_t n = strcspn(text, "\n,");
-		_cleanup_free_ char *name = xstrndup(text, n);
-
-		if (n)
-			strv_add(out, name);
-		text += n + (text[n] != '\0');
-	}
-}
-
-/* "n[1-4]" needs Slurm's own reader; a list without brackets does not. */
-static void expand_nodes(const char *list, struct strv *out)
-{
-	char *argv[] = {(char *)"scontrol", (char *)"show", (char *)"hostnames",
-			(char *)(uintptr_t)list, NULL};
-	const struct proc_spawn s = {.file = "scontrol", .argv = argv, .fd_in = -1, .fd_err = -1};
-	struct buf b = {0};
-	int status = 0;
-
-	if (strchr(list, '[') &&
-	    proc_capture(&s, EXPAND_TIMEOUT_US, NODES_TEXT_MAX, &b, NULL, &status, NULL) == 0 &&
-	    status == 0)
-		add_lines(b.data ? b.data : "", out);
-	if (out->n == 0 && strchr(list, '['))
-		strv_add(out, list);
-	else if (out->n == 0)
-		add_lines(list, out);
-	buf_free(&b);
-}
-
-static void find_place(struct attempt *a)
-{
-	const char *list = getenv("SLURM_JOB_NODELIST"), *name = getenv("SLURMD_NODENAME");
-
-	if (gethostname(a->host, sizeof a->host - 1))
-		str_copy(a->host, sizeof a->host, "localhost");
-	proc_boot_id(a->boot_id);
-	if (list && *list)
-		expand_nodes(list, &a->nodes);
-	else
-		strv_add(&a->nodes, name && *name ? name : a->host);
-}
-
 static void attempt_free(struct attempt *a)
 {
 	guard_stop(a->guard);
 	stepcount_free(a->steps);
 	kvs_free(&a->secrets);
-	strv_free(&a->nodes);
 	block_free(a->block);
 	free(a->xxh);
 	free(a->dir);
@@ -112,7 +60,6 @@ static int prepare(struct attempt *a, const char *dir, struct err *e)
 		return rc;
 	a->xxh = xcalloc(a->block->n_slots, sizeof *a->xxh);
 	a->start_us = clock_utc_us(&clock_system);
-	find_place(a);
 	return 0;
 }
 
@@ -130,14 +77,14 @@ static bool must_stop(struct attempt *a, struct signals *signals)
 	return a->reason[0] != '\0';
 }
 
-static void run_slots(struct attempt *a, struct signals *signals)
+static void run_slots(struct attempt *a, struct nodestep *others, struct signals *signals)
 {
 	struct trial_context c = {.dir = a->dir,
 				  .block = a->block,
 				  .secrets = &a->secrets,
-				  .host = a->host,
-				  .boot_id = a->boot_id,
-				  .nodes = &a->nodes,
+				  .place = a->place,
+				  .others = others,
+				  .index = a->index,
 				  .steps = a->steps,
 				  .guard = a->guard,
 				  .signals = signals};
@@ -164,26 +111,36 @@ static bool is_complete(const struct attempt *a)
 	return a->n_done == a->block->n_slots && !a->reason[0];
 }
 
-int attempt_run(const char *dir, struct signals *signals, enum attempt_end *end, struct err *e)
+/* One step for the whole allocation, made when its first block is about to run. */
+static void start_others(struct allocation *l, const struct block *b, struct signals *signals)
 {
-	struct attempt a = {0};
-	int rc = prepare(&a, dir, e);
+	if (!l->asked && b->sample_nodes && b->sampler_period_ms)
+		l->others = nodestep_start(&l->place, l->dirs, signals);
+	l->asked = true;
+}
+
+int attempt_run(struct allocation *l, size_t index, struct signals *signals, enum attempt_end *end,
+		struct err *e)
+{
+	struct attempt a = {.place = &l->place, .index = index};
+	int rc = prepare(&a, l->dirs[index], e);
 
 	if (!rc)
-		rc = record_claim(a.dir, a.block, a.host, a.boot_id, e);
+		rc = record_claim(a.dir, a.block, l->place.host, l->place.boot_id, e);
 	if (rc == 1) {
 		log_info("%s is claimed already: nothing to do", a.dir);
 		*end = ATTEMPT_TAKEN;
 		rc = 0;
 	} else if (!rc) {
-		rc = guard_start(a.dir, a.block, &a.guard, e);
+		start_others(l, a.block, signals);
+		rc = guard_start(a.dir, a.block, nodestep_pid(l->others), &a.guard, e);
 		if (!rc)
-			run_slots(&a, signals);
+			run_slots(&a, l->others, signals);
 		guard_stop(TAKE(a.guard));
 		if (!rc) {
 			*end = is_complete(&a) ? ATTEMPT_COMPLETE : ATTEMPT_PARTIAL;
 			rc = record_done(
-				a.dir, a.block, &a.nodes,
+				a.dir, a.block, &l->place.nodes,
 				&(struct done_record){.complete = *end == ATTEMPT_COMPLETE,
 						      .reason = a.reason,
 						      .start_us = a.start_us,

@@ -7,6 +7,10 @@
 #ifndef FETTLE_AGENT_ATTEMPT_H
 #define FETTLE_AGENT_ATTEMPT_H
 
+#include <stdbool.h>
+
+#include "orchestrator/agent/nodestep.h"
+#include "orchestrator/agent/place.h"
 #include "orchestrator/agent/signals.h"
 #include "orchestrator/base/err.h"
 
@@ -16,7 +20,16 @@ enum attempt_end {
 	ATTEMPT_PARTIAL, /* deadline, signal or disk: done.json says why */
 };
 
-/* Run the attempt in dir (any path). The caller is a subreaper already. */
-int attempt_run(const char *dir, struct signals *signals, enum attempt_end *end, struct err *e);
+/* What the attempts of one allocation share. */
+struct allocation {
+	char **dirs; /* of its blocks, NULL-ended */
+	struct place place;
+	struct nodestep *others; /* started by the first attempt; NULL: none */
+	bool asked;              /* whether there are others */
+};
+
+/* Run the attempt in l->dirs[index]. The caller is a subreaper already. */
+int attempt_run(struct allocation *l, size_t index, struct signals *signals, enum attempt_end *end,
+		struct err *e);
 
 #endif

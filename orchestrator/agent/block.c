@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "orchestrator/agent/dcgm.h"
 #include "orchestrator/agent/jread.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
@@ -184,6 +185,15 @@ static void read_sampler(struct jread *r, yajl_val top, struct block *b)
 	if (b->sampler_period_ms > 0 && b->sampler_period_ms < PERIOD_MIN_MS)
 		jread_fail(r, "period_ms", "%lld is below %d", (long long)b->sampler_period_ms,
 			   PERIOD_MIN_MS);
+	b->dcgm_url = xstrdup(jread_text(r, v, "dcgm_exporter", ""));
+	if (!*b->dcgm_url) {
+		free(b->dcgm_url);
+		b->dcgm_url = NULL;
+	} else if (dcgm_url_fault(b->dcgm_url)) {
+		jread_fail(r, "dcgm_exporter", "\"%s\": %s", b->dcgm_url,
+			   dcgm_url_fault(b->dcgm_url));
+	}
+	b->sample_nodes = jread_int(r, v, "every_node", 1, 0, 1);
 	jread_enter(r, "evidence");
 	jread_texts(r, jread_object(r, top, "evidence"), "env_prefixes", ENV_MAX, &b->env_prefixes);
 	jread_leave(r);
@@ -273,6 +283,7 @@ void block_free(struct block *b)
 	free(b->slots);
 	free(b->window.pattern);
 	free(b->workdir);
+	free(b->dcgm_url);
 	strv_free(&b->launch);
 	strv_free(&b->secrets);
 	strv_free(&b->env_prefixes);

@@ -54,6 +54,8 @@ struct block {
 	struct kvs env;
 	struct strv secrets, env_prefixes;
 	int64_t sampler_period_ms; /* 0: no samples */
+	bool sample_nodes;         /* those of the allocation's other nodes too */
+	char *dcgm_url;            /* NULL: none */
 	struct block_arm *arms;
 	size_t n_arms;
 	struct block_slot *slots;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "orchestrator/agent/jread.h"
 #include "orchestrator/agent/procs.h"
 #include "orchestrator/agent/trialenv.h"
 #include "orchestrator/base/fs.h"
@@ -16,6 +17,7 @@
 enum {
 	RANKS_MAX = 1024, /* of one node */
 	ARGV_KEPT = 512,
+	ENV_KEPT = 8192,         /* of a rank on another node, when it is read back */
 	PROC_TEXT_MAX = 4 << 20, /* environ and cmdline; maps of a process with 30,000 regions */
 	WRAPPERS_MAX = 8,        /* sh -c, in timeout, in numactl, ... */
 	WORLD_MAX = 1000000,
@@ -197,6 +199,7 @@ static int read_rank(const struct evidence_spec *s, pid_t pid, bool with_maps,
 		return -1;
 	}
 	r->pid = pid;
+	r->node = xstrdup(s->node ? s->node : "");
 	r->threads = one.threads;
 	sort_environ(s, &env, r);
 	read_argv(s, pid, &r->argv);
@@ -208,6 +211,7 @@ static int read_rank(const struct evidence_spec *s, pid_t pid, bool with_maps,
 
 static void rank_free(struct evidence_rank *r)
 {
+	free(r->node);
 	strv_free(&r->argv);
 	kvs_free(&r->env);
 	kvs_free(&r->env_other);
@@ -280,7 +284,8 @@ static void add_member(struct family *f, const struct procs_one *one)
 static void find_family(const struct evidence_spec *s, pid_t leader, struct family *f)
 {
 	procs_scan(&f->procs);
-	procs_mark_tree(&f->procs, leader, 0);
+	if (leader)
+		procs_mark_tree(&f->procs, leader, NULL);
 	if (s->marker)
 		procs_mark_env(&f->procs, s->marker);
 	for (size_t i = 0; i < f->procs.n; i++)
@@ -507,6 +512,78 @@ int evidence_quick(const struct evidence_spec *s, pid_t leader, struct evidence 
 	return 0;
 }
 
+/* --- other nodes ------------------------------------------------------------------------ */
+
+static void read_one(struct jread *r, yajl_val v, struct evidence *ev)
+{
+	struct evidence_rank one = {0};
+
+	if (!YAJL_IS_OBJECT(v)) {
+		jread_fail(r, NULL, "expected an object");
+		return;
+	}
+	one.rank = (int)jread_need_int(r, v, "rank", 0, WORLD_MAX);
+	one.pid = (pid_t)jread_int(r, v, "pid", 0, 0, INT32_MAX);
+	one.node = xstrdup(jread_need_text(r, v, "node"));
+	jread_texts(r, v, "argv", ARGV_KEPT, &one.argv);
+	jread_pairs(r, v, "env", ENV_KEPT, &one.env);
+	jread_pairs(r, v, "env_other", ENV_KEPT, &one.env_other);
+	jread_texts(r, v, "maps", ENV_KEPT, &one.maps);
+	one.threads = jread_int(r, v, "threads", 0, 0, INT64_MAX);
+	one.children = jread_int(r, v, "children", 0, 0, INT64_MAX);
+	ev->v = xgrow(ev->v, ev->n, &ev->cap, sizeof *ev->v);
+	ev->v[ev->n++] = one;
+	ev->seen++;
+}
+
+static void read_ranks(struct jread *r, yajl_val top, struct evidence *ev)
+{
+	yajl_val list = jread_array(r, top, "ranks", RANKS_MAX);
+
+	ev->expected = (int)jread_int(r, top, "ranks_expected", 0, 0, WORLD_MAX);
+	for (size_t i = 0; list && i < list->u.array.len && !r->rc; i++) {
+		jread_enter_nth(r, "ranks", i);
+		read_one(r, list->u.array.values[i], ev);
+	}
+}
+
+/* Moves the ranks of `from`. */
+static void take_over(struct evidence *ev, struct evidence *from, pid_t leader)
+{
+	for (size_t i = 0; from->n && i < ev->n; i++)
+		if (ev->v[i].pid == leader && ev->v[i].rank >= 0) {
+			ev->v[i].rank = -1;
+			ev->seen--;
+		}
+	for (size_t i = 0; i < from->n; i++) {
+		ev->v = xgrow(ev->v, ev->n, &ev->cap, sizeof *ev->v);
+		ev->v[ev->n++] = from->v[i];
+	}
+	ev->seen += from->seen;
+	ev->expected = from->expected > ev->expected ? from->expected : ev->expected;
+	ev->expected = ev->seen > ev->expected ? ev->seen : ev->expected;
+	from->n = 0;
+	if (ev->n > 1)
+		qsort(ev->v, ev->n, sizeof *ev->v, by_rank);
+}
+
+int evidence_add(struct evidence *ev, const char *text, size_t n, pid_t leader, struct err *e)
+{
+	struct jread r = {.file = "evidence of another node", .e = e};
+	yajl_val top = jread_parse(&r, text, n);
+	struct evidence more = {0};
+
+	if (top && !YAJL_IS_OBJECT(top))
+		jread_fail(&r, NULL, "expected an object");
+	if (!r.rc)
+		read_ranks(&r, top, &more);
+	yajl_tree_free(top);
+	if (!r.rc)
+		take_over(ev, &more, leader);
+	evidence_free(&more);
+	return r.rc;
+}
+
 /* --- record ----------------------------------------------------------------------------- */
 
 static void write_kvs(struct jwrite *w, const char *key, const struct kvs *k)
@@ -525,6 +602,7 @@ void evidence_write(const struct evidence *ev, struct jwrite *w)
 
 		jwrite_object(w, NULL);
 		jwrite_int(w, "rank", r->rank);
+		jwrite_text(w, "node", r->node);
 		jwrite_int(w, "pid", r->pid);
 		jwrite_texts(w, "argv", r->argv.v, r->argv.n);
 		write_kvs(w, "env", &r->env);

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +50,7 @@ struct duty {
 	struct shared *shared;
 	struct sampler *sampler; /* NULL: no samples wanted */
 	pid_t agent;
+	pid_t skip[3]; /* not of the trial: this process, and the agent's one for other nodes */
 	int fd;
 };
 
@@ -81,7 +81,7 @@ static size_t kill_marked(const struct duty *d, const char *marker, pid_t leader
 		sampler_mark_known(d->sampler, &p);
 	for (size_t i = 0; i < p.n; i++)
 		if (p.v[i].ours && p.v[i].pid != leader)
-			procs_mark_tree(&p, p.v[i].pid, getpid());
+			procs_mark_tree(&p, p.v[i].pid, (const pid_t[]){getpid(), 0});
 	for (size_t i = 0; i < p.n; i++)
 		if (p.v[i].pid == getpid())
 			p.v[i].ours = false;
@@ -123,7 +123,8 @@ static void take_sample(const struct duty *d)
 
 	if (s && atomic_load(&d->shared->leader) && block_launches(d->block, s))
 		marker = trialenv_marker(d->block, slot);
-	sampler_take(d->sampler, d->agent, getpid(), marker);
+	sampler_take(d->sampler,
+		     &(struct sampler_scope){.root = d->agent, .skip = d->skip, .marker = marker});
 }
 
 /* Returns when told to stop or when the agent is dead; true in the second case. */
@@ -158,7 +159,6 @@ static bool serve(const struct duty *d)
 
 static void run(struct duty *d)
 {
-	struct proc_id smi = {0};
 	bool orphaned;
 
 	/* Signals are for the agent, which ends this process when it is done with the trial. */
@@ -167,33 +167,26 @@ static void run(struct duty *d)
 	signal(SIGCHLD, SIG_DFL);
 	setsid();
 	prctl(PR_SET_NAME, "fettle-guard");
-	if (d->block->sampler_period_ms) {
-		sampler_open(d->dir, &d->sampler);
-		sampler_start_gpu(d->dir, d->block->sampler_period_ms, &smi);
-	}
+	d->skip[0] = getpid();
+	if (d->block->sampler_period_ms)
+		sampler_open(&(struct sampler_setup){.dir = d->dir,
+						     .dcgm_url = d->block->dcgm_url,
+						     .period_ms = d->block->sampler_period_ms},
+			     &d->sampler);
 	orphaned = serve(d);
 	if (orphaned)
 		clean_up_after_agent(d);
-	if (smi.pid > 0) {
-		kill(smi.pid, SIGTERM);
-		waitpid(smi.pid, NULL, 0);
-	}
 	sampler_close(d->sampler);
 	_exit(0);
 }
 
 /* --- the agent's side ------------------------------------------------------------------- */
 
-/* fork() without an exit signal. */
-static pid_t fork_silent(void)
-{
-	return (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
-}
-
-int guard_start(const char *dir, const struct block *b, struct guard **out, struct err *e)
+int guard_start(const char *dir, const struct block *b, pid_t other, struct guard **out,
+		struct err *e)
 {
 	struct guard *g = xcalloc(1, sizeof *g);
-	struct duty d = {.dir = dir, .block = b, .agent = getpid()};
+	struct duty d = {.dir = dir, .block = b, .agent = getpid(), .skip = {0, other, 0}};
 	int fd[2] = {-1, -1};
 
 	g->shared = mmap(NULL, sizeof *g->shared, PROT_READ | PROT_WRITE,
@@ -205,7 +198,7 @@ int guard_start(const char *dir, const struct block *b, struct guard **out, stru
 	d.shared = g->shared;
 	d.fd = fd[0];
 	g->fd = fd[1];
-	g->pid = fork_silent();
+	g->pid = procs_fork_silent();
 	if (g->pid == 0) {
 		close(fd[1]);
 		run(&d);

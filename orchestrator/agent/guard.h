@@ -19,8 +19,10 @@
 
 struct guard;
 
-/* dir is the block's directory (absolute). b is borrowed. */
-int guard_start(const char *dir, const struct block *b, struct guard **out, struct err *e);
+/* dir is the block's directory (absolute). b is borrowed. other: a process of the agent's that is
+ * not the trial's (0: none). */
+int guard_start(const char *dir, const struct block *b, pid_t other, struct guard **out,
+		struct err *e);
 /* Tell which trial runs; leader 0: none. */
 void guard_watch(struct guard *g, int slot, pid_t leader);
 int64_t guard_work_bytes(

@@ -9,6 +9,8 @@
 
 #include "orchestrator/agent/attempt.h"
 #include "orchestrator/agent/check.h"
+#include "orchestrator/agent/nodeside.h"
+#include "orchestrator/agent/nodestep.h"
 #include "orchestrator/agent/signals.h"
 #include "orchestrator/base/log.h"
 #include "orchestrator/base/str.h"
@@ -16,12 +18,14 @@
 
 static const char USAGE[] =
 	"usage: fettle-agent BLOCKDIR...\n"
+	"       fettle-agent sample BLOCKDIR...\n"
 	"       fettle-agent --check | --version | --help\n"
 	"\n"
 	"Runs the trials that BLOCKDIR/block.json lists and leaves their records beside it. It is "
 	"started\n"
 	"by fettle, on this machine or as a job; a directory that another agent has claimed is "
 	"left alone.\n"
+	"  sample     what it is on the other nodes of its allocation: it starts itself there\n"
 	"  --check    try what trials need on this machine, and say what is there\n"
 	"\n"
 	"exit status: 0 done, 2 usage, 3 stopped before the end, 4 a block could not be run\n";
@@ -33,13 +37,16 @@ static int worse(int a, int b)
 
 static int run_blocks(char **dirs, struct signals *signals)
 {
+	struct allocation l = {.dirs = dirs};
 	int status = 0;
+	size_t i;
 
-	for (; *dirs && !signals->stop; dirs++) {
+	place_find(&l.place);
+	for (i = 0; dirs[i] && !signals->stop; i++) {
 		enum attempt_end end = ATTEMPT_COMPLETE;
 		struct err e = {0};
 
-		if (attempt_run(*dirs, signals, &end, &e)) {
+		if (attempt_run(&l, i, signals, &end, &e)) {
 			log_error("%s", e.text);
 			status = worse(status, 4);
 		} else if (end == ATTEMPT_PARTIAL) {
@@ -47,7 +54,9 @@ static int run_blocks(char **dirs, struct signals *signals)
 		}
 		signals_read(signals);
 	}
-	return *dirs ? worse(status, 3) : status;
+	nodestep_stop(l.others);
+	place_free(&l.place);
+	return dirs[i] ? worse(status, 3) : status;
 }
 
 int main(int argc, char **argv)
@@ -67,6 +76,8 @@ int main(int argc, char **argv)
 		fputs(USAGE, stderr);
 		return 2;
 	}
+	if (str_eq(argv[1], "sample") && argc > 2)
+		return nodeside_run(argv + 2);
 	if (signals_open(&signals, &e)) {
 		log_error("%s", e.text);
 		return 4;

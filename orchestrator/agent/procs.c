@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -121,7 +122,15 @@ void procs_free(struct procs *p)
 	*p = (struct procs){0};
 }
 
-void procs_mark_tree(struct procs *p, pid_t root, pid_t skip)
+static bool is_one_of(pid_t pid, const pid_t *list)
+{
+	for (; list && *list; list++)
+		if (*list == pid)
+			return true;
+	return false;
+}
+
+void procs_mark_tree(struct procs *p, pid_t root, const pid_t *skip)
 {
 	bool more = true;
 
@@ -132,10 +141,10 @@ void procs_mark_tree(struct procs *p, pid_t root, pid_t skip)
 			struct procs_one *one = &p->v[i];
 			const struct procs_one *up;
 
-			if (one->ours || one->pid == root || (skip && one->pid == skip))
+			if (one->ours || one->pid == root || is_one_of(one->pid, skip))
 				continue;
 			up = find(p, one->ppid);
-			if (one->ppid == root || (up && up->ours && up->pid != skip)) {
+			if (one->ppid == root || (up && up->ours && !is_one_of(up->pid, skip))) {
 				one->ours = true;
 				more = true;
 			}
@@ -150,21 +159,33 @@ void procs_mark_session(struct procs *p, pid_t session)
 			p->v[i].ours = true;
 }
 
+/* Several nodes of a cluster may share one host (a cluster for tests does): there, what is another
+ * node's is not ours, though we see it. */
+static bool is_other_node(const char *var)
+{
+	static const char name[] = "SLURMD_NODENAME=";
+	const char *own = getenv("SLURMD_NODENAME");
+
+	return own && *own && str_starts(var, name) && !str_eq(var + strlen(name), own);
+}
+
 static bool environ_holds(pid_t pid, const char *marker)
 {
 	char path[64];
 	struct buf b = {0};
-	bool found = false;
+	bool found = false, other = false;
 	struct stat st;
 
 	snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
 	if (stat(path, &st) || st.st_uid != geteuid())
 		return false;
 	if (fs_read(path, ENVIRON_MAX, &b, NULL) == 0)
-		for (size_t i = 0; !found && i < b.len; i += strlen(b.data + i) + 1)
-			found = strcmp(b.data + i, marker) == 0;
+		for (size_t i = 0; i < b.len; i += strlen(b.data + i) + 1) {
+			found = found || strcmp(b.data + i, marker) == 0;
+			other = other || is_other_node(b.data + i);
+		}
 	buf_free(&b);
-	return found;
+	return found && !other;
 }
 
 void procs_mark_env(struct procs *p, const char *marker)
@@ -217,4 +238,9 @@ void procs_kill(const struct procs *p, int signo)
 		if (p->v[i].ours && p->v[i].pid > 1 && p->v[i].pid != getpid() &&
 		    procs_read(p->v[i].pid, &now) == 0 && now.start_ticks == p->v[i].start_ticks)
 			kill(p->v[i].pid, signo);
+}
+
+pid_t procs_fork_silent(void)
+{
+	return (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
 }

@@ -3,8 +3,8 @@
  * The processes of a trial, as /proc shows them. A workload may fork, leave its session, daemonise
  * or (under srun) have its ranks started by somebody else, so three marks are used together:
  * descent from a root (the agent is their subreaper: orphans stay its descendants), the session of
- * the trial's leader, and the variable FETTLE_TRIAL=<token>:<slot> that each process inherits. Pid
- * plus start time is an identity; a pid alone never is.
+ * the trial's leader, and the variable FETTLE_TRIAL=<token>:<slot> that each process of this node
+ * inherits. Pid plus start time is an identity; a pid alone never is.
  */
 #ifndef FETTLE_AGENT_PROCS_H
 #define FETTLE_AGENT_PROCS_H
@@ -38,9 +38,9 @@ void procs_kernel_threads(
 	struct procs *out); /* replace by the kernel's threads that there are now */
 void procs_free(struct procs *p);
 
-/* Mark as ours: all descendants of root (not root itself), except `skip` (0: none) and what
- * descends from it. */
-void procs_mark_tree(struct procs *p, pid_t root, pid_t skip);
+/* Mark as ours: all descendants of root (not root itself), except those that `skip` lists (it ends
+ * with 0; NULL: none) and what descends from them. */
+void procs_mark_tree(struct procs *p, pid_t root, const pid_t *skip);
 void procs_mark_session(struct procs *p, pid_t session);
 /* Those of our user whose environment at exec held the line `marker`; costs a read of
  * /proc/PID/environ each. */
@@ -49,6 +49,9 @@ void procs_mark_env(struct procs *p, const char *marker);
  * for. */
 void procs_mark_env_again(struct procs *p, const struct procs *before, const char *marker);
 size_t procs_count(const struct procs *p); /* marked and not zombies */
+
+/* fork() without an exit signal: a plain wait does not see the child, __WCLONE does. */
+pid_t procs_fork_silent(void);
 
 /* Signal each marked process if it is still the same one. */
 void procs_kill(const struct procs *p, int signo);

@@ -117,12 +117,13 @@ int record_trial(const struct trial_context *c, const struct block_slot *slot,
 	jwrite_text(&w, "state", record_state_name(r->state));
 	write_redacted(&w, "reason", c->secrets, r->reason);
 	write_times(&w, r);
-	jwrite_texts(&w, "nodes", c->nodes->v, c->nodes->n);
-	jwrite_text(&w, "boot_id", c->boot_id);
+	jwrite_texts(&w, "nodes", c->place->nodes.v, c->place->nodes.n);
+	jwrite_text(&w, "boot_id", c->place->boot_id);
 	write_argv(&w, c, slot);
 	write_out(&w, slot->slot, &r->out);
 	write_metrics(&w, c->dir, slot->slot);
 	evidence_write(&r->evidence, &w);
+	nodestep_write(c->others, &w);
 	jwrite_int(&w, "leftovers", (int64_t)r->leftovers);
 	jwrite_int(&w, "shm_removed", r->shm_removed);
 	jwrite_bool(&w, "cleaned", r->cleaned);

@@ -2,13 +2,18 @@
 #include "orchestrator/agent/sampler.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "orchestrator/agent/dcgm.h"
 #include "orchestrator/base/clock.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
@@ -39,6 +44,8 @@ struct sampler {
 	struct member *v;
 	size_t n, cap;
 	struct member gone; /* sums over ended processes */
+	struct proc_id smi; /* pid 0: none */
+	struct dcgm *dcgm;  /* NULL: not asked for */
 };
 
 static int64_t utc_us(void)
@@ -48,27 +55,71 @@ static int64_t utc_us(void)
 
 static void write_round(struct sampler *s)
 {
-	if (s->written + (int64_t)s->round.len <= SAMPLES_MAX && s->round.len > 0 &&
+	if (s->fd >= 0 && s->written + (int64_t)s->round.len <= SAMPLES_MAX && s->round.len > 0 &&
 	    write(s->fd, s->round.data, s->round.len) == (ssize_t)s->round.len)
 		s->written += (int64_t)s->round.len;
 	buf_clear(&s->round);
 }
 
-void sampler_open(const char *dir, struct sampler **out)
-{
-	_cleanup_free_ char *path = fs_join(dir, "samples");
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	struct sampler *s;
+/* --- GPUs ------------------------------------------------------------------------------- */
 
-	if (fd < 0)
+/* `nvidia-smi --query-gpu` beside the samples, where there is such a program. A static program
+ * cannot load NVML: dlopen needs the libc that it was linked with. */
+static void start_smi(struct sampler *s, const struct sampler_setup *u)
+{
+	_cleanup_free_ char *program = proc_which("nvidia-smi", NULL),
+			    *path = sampler_path(u->dir, "gpu", u->node, ".csv");
+	_cleanup_free_ char *period = xasprintf("%lld", (long long)u->period_ms);
+	char *argv[] = {
+		(char *)"nvidia-smi",
+		(char *)"--query-gpu=timestamp,index,uuid,name,utilization.gpu,utilization.memory,"
+			"memory.used,memory.total,power.draw,temperature.gpu,clocks.sm,clocks.mem,"
+			"clocks_throttle_reasons.active",
+		(char *)"--format=csv",
+		(char *)"-lms",
+		period,
+		NULL};
+	struct proc_spawn spawn = {
+		.file = program, .argv = argv, .fd_in = -1, .fd_err = -1, .die_with_parent = true};
+
+	if (!program)
 		return;
-	s = xcalloc(1, sizeof *s);
-	s->fd = fd;
-	s->page_kib = sysconf(_SC_PAGESIZE) / 1024;
+	/* Its dates have no zone. Trials get an environment of their own. */
+	setenv("TZ", "UTC0", 1);
+	spawn.fd_out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (spawn.fd_out < 0)
+		return;
+	if (proc_spawn(&spawn, &s->smi, NULL))
+		s->smi.pid = 0;
+	close(spawn.fd_out);
+}
+
+char *sampler_path(const char *dir, const char *stem, const char *node, const char *ending)
+{
+	return xasprintf("%s/%s%s%s%s", dir, stem, node ? "." : "", node ? node : "", ending);
+}
+
+static void open_file(struct sampler *s, const struct sampler_setup *u)
+{
+	_cleanup_free_ char *path = sampler_path(u->dir, "samples", u->node, "");
+
+	s->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	buf_printf(&s->round, "%lld hz %ld\n", (long long)utc_us(), sysconf(_SC_CLK_TCK));
 	buf_printf(&s->round, "%lld ncpu %ld\n", (long long)utc_us(),
 		   sysconf(_SC_NPROCESSORS_ONLN));
 	write_round(s);
+}
+
+void sampler_open(const struct sampler_setup *u, struct sampler **out)
+{
+	struct sampler *s = xcalloc(1, sizeof *s);
+	_cleanup_free_ char *prom = sampler_path(u->dir, "dcgm", u->node, ".prom");
+
+	s->page_kib = sysconf(_SC_PAGESIZE) / 1024;
+	open_file(s, u);
+	start_smi(s, u);
+	if (u->dcgm_url)
+		dcgm_open(u->dcgm_url, prom, &s->dcgm);
 	*out = s;
 }
 
@@ -76,7 +127,13 @@ void sampler_close(struct sampler *s)
 {
 	if (!s)
 		return;
-	close(s->fd);
+	if (s->smi.pid > 0) {
+		kill(s->smi.pid, SIGTERM);
+		waitpid(s->smi.pid, NULL, 0);
+	}
+	dcgm_close(s->dcgm);
+	if (s->fd >= 0)
+		close(s->fd);
 	buf_free(&s->round);
 	buf_free(&s->text);
 	procs_free(&s->procs);
@@ -85,6 +142,11 @@ void sampler_close(struct sampler *s)
 	free(s->marker);
 	free(s->v);
 	free(s);
+}
+
+pid_t sampler_tool(const struct sampler *s)
+{
+	return s->smi.pid;
 }
 
 /* --- sources ---------------------------------------------------------------------------- */
@@ -212,6 +274,131 @@ static void sample_nets(struct sampler *s)
 	}
 }
 
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=123" and the same of "full": the totals, us. */
+static void sample_pressure(struct sampler *s)
+{
+	static const char *const what[] = {"cpu", "io", "memory"};
+
+	for (size_t i = 0; i < ARRAY_LEN(what); i++) {
+		_cleanup_free_ char *path = fs_join("/proc/pressure", what[i]);
+		int64_t t = utc_us();
+		const char *text = read_source(s, path), *some, *full;
+		long long some_us = -1, full_us = -1;
+
+		if (!text) /* a kernel without it */
+			return;
+		some = strstr(text, "total=");
+		full = some ? strstr(some + 1, "total=") : NULL;
+		if (some)
+			sscanf(some, "total=%lld", &some_us);
+		if (full)
+			sscanf(full, "total=%lld", &full_us);
+		buf_printf(&s->round, "%lld psi %s %lld %lld\n", (long long)t, what[i], some_us,
+			   full_us);
+	}
+}
+
+/* A counter of a port; -1: not there. */
+static int64_t port_counter(struct sampler *s, const char *port, const char *name)
+{
+	_cleanup_free_ char *path = fs_join(port, name);
+	const char *text = read_source(s, path);
+	int64_t v = -1;
+	_cleanup_free_ char *word = text ? xstrndup(text, strcspn(text, " \n")) : NULL;
+
+	return word && str_to_i64(word, &v) && v >= 0 ? v : -1;
+}
+
+static void sample_port(struct sampler *s, const char *device, const char *number, const char *port)
+{
+	static const char *const bad[] = {"counters/symbol_error", "counters/link_error_recovery",
+					  "counters/link_downed", "counters/port_rcv_errors",
+					  "counters/port_xmit_discards"};
+	int64_t t = utc_us(), rx = port_counter(s, port, "counters/port_rcv_data"),
+		tx = port_counter(s, port, "counters/port_xmit_data"), errors = -1;
+
+	/* Words of 4 bytes; EFA counts bytes elsewhere. */
+	rx = rx >= 0 ? 4 * rx : port_counter(s, port, "hw_counters/rx_bytes");
+	tx = tx >= 0 ? 4 * tx : port_counter(s, port, "hw_counters/tx_bytes");
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		int64_t n = port_counter(s, port, bad[i]);
+
+		errors = n < 0 ? errors : errors < 0 ? n : errors + n;
+	}
+	buf_printf(&s->round, "%lld ib %s/%s %lld %lld %lld %lld\n", (long long)t, device, number,
+		   (long long)rx, (long long)tx,
+		   (long long)port_counter(s, port, "counters/port_xmit_wait"), (long long)errors);
+}
+
+/* Calls `visit` for each entry of a directory; *left bounds how many there may be. */
+static void each_entry(struct sampler *s, const char *dir, const char *device, int *left,
+		       void (*visit)(struct sampler *s, const char *name, const char *path,
+				     const char *device, int *left))
+{
+	DIR *d = opendir(dir);
+	struct dirent *de;
+
+	while (d && (de = readdir(d)) && *left > 0)
+		if (de->d_name[0] != '.') {
+			_cleanup_free_ char *path = fs_join(dir, de->d_name);
+
+			visit(s, de->d_name, path, device, left);
+		}
+	if (d)
+		closedir(d);
+}
+
+static void visit_port(struct sampler *s, const char *name, const char *path, const char *device,
+		       int *left)
+{
+	sample_port(s, device, name, path);
+	--*left;
+}
+
+static void visit_device(struct sampler *s, const char *name, const char *path, const char *device,
+			 int *left)
+{
+	_cleanup_free_ char *ports = fs_join(path, "ports");
+
+	(void)device;
+	each_entry(s, ports, name, left, visit_port);
+}
+
+static void sample_infiniband(struct sampler *s)
+{
+	int left = DEVICES_MAX;
+
+	each_entry(s, "/sys/class/infiniband", NULL, &left, visit_device);
+}
+
+static int64_t timeval_us(const struct timeval *t)
+{
+	return (int64_t)t->tv_sec * 1000000 + t->tv_usec;
+}
+
+/* What watching costs: this process, and the tool beside it (-1: none). */
+static void sample_self(struct sampler *s)
+{
+	int64_t hz = sysconf(_SC_CLK_TCK), tool = -1;
+	struct procs_one one;
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	if (s->smi.pid > 0 && procs_read(s->smi.pid, &one) == 0)
+		tool = (one.utime + one.stime) * 1000000 / hz;
+	buf_printf(&s->round, "%lld self %lld %lld\n", (long long)utc_us(),
+		   (long long)(timeval_us(&u.ru_utime) + timeval_us(&u.ru_stime)), (long long)tool);
+}
+
+/* Two clocks: where the first one is set while the other runs on, times of samples jump. */
+static void sample_clock(struct sampler *s)
+{
+	int64_t t = utc_us();
+
+	buf_printf(&s->round, "%lld clock %lld\n", (long long)t,
+		   (long long)clock_mono_us(&clock_system));
+}
+
 /* --- the tree --------------------------------------------------------------------------- */
 
 /* Storage bytes of one process; false when not readable (another user's, or gone). */
@@ -270,9 +457,10 @@ static void settle_gone(struct sampler *s)
 	s->n = keep;
 }
 
-static void find_tree(struct sampler *s, pid_t agent, pid_t skip, const char *marker)
+static void find_tree(struct sampler *s, const struct sampler_scope *scope)
 {
 	struct procs last = s->procs;
+	const char *marker = scope->marker;
 
 	s->procs = s->before;
 	s->before = last;
@@ -287,15 +475,15 @@ static void find_tree(struct sampler *s, pid_t agent, pid_t skip, const char *ma
 	procs_scan_users(&s->procs, &s->kernel);
 	if (marker)
 		procs_mark_env_again(&s->procs, &s->before, marker);
-	procs_mark_tree(&s->procs, agent, skip);
+	procs_mark_tree(&s->procs, scope->root, scope->skip);
 }
 
-static void sample_tree(struct sampler *s, pid_t agent, pid_t skip, const char *marker)
+static void sample_tree(struct sampler *s, const struct sampler_scope *scope)
 {
 	int64_t t = utc_us(), procs = 0, threads = 0, rss = 0;
 	struct member sum = {0};
 
-	find_tree(s, agent, skip, marker);
+	find_tree(s, scope);
 	for (size_t i = 0; i < s->n; i++)
 		s->v[i].seen = false;
 	for (size_t i = 0; i < s->procs.n; i++) {
@@ -322,14 +510,20 @@ static void sample_tree(struct sampler *s, pid_t agent, pid_t skip, const char *
 		   (long long)rss, (long long)sum.read_bytes, (long long)sum.write_bytes);
 }
 
-void sampler_take(struct sampler *s, pid_t agent, pid_t skip, const char *marker)
+void sampler_take(struct sampler *s, const struct sampler_scope *scope)
 {
+	sample_clock(s);
 	sample_stat(s);
 	sample_mem(s);
+	sample_pressure(s);
 	sample_disks(s);
 	sample_nets(s);
-	sample_tree(s, agent, skip, marker);
+	sample_infiniband(s);
+	sample_tree(s, scope);
+	sample_self(s);
 	write_round(s);
+	if (s->dcgm)
+		dcgm_take(s->dcgm);
 }
 
 void sampler_mark_known(const struct sampler *s, struct procs *p)
@@ -339,36 +533,4 @@ void sampler_mark_known(const struct sampler *s, struct procs *p)
 			if (p->v[j].pid == s->v[i].pid &&
 			    p->v[j].start_ticks == s->v[i].start_ticks)
 				p->v[j].ours = true;
-}
-
-/* --- GPUs ------------------------------------------------------------------------------- */
-
-void sampler_start_gpu(const char *dir, int64_t period_ms, struct proc_id *out)
-{
-	_cleanup_free_ char *program = proc_which("nvidia-smi", NULL),
-			    *path = fs_join(dir, "gpu.csv");
-	_cleanup_free_ char *period = xasprintf("%lld", (long long)period_ms);
-	char *argv[] = {
-		(char *)"nvidia-smi",
-		(char *)"--query-gpu=timestamp,index,uuid,name,utilization.gpu,utilization.memory,"
-			"memory.used,memory.total,power.draw,temperature.gpu,clocks.sm,clocks.mem,"
-			"clocks_throttle_reasons.active",
-		(char *)"--format=csv",
-		(char *)"-lms",
-		period,
-		NULL};
-	struct proc_spawn s = {
-		.file = program, .argv = argv, .fd_in = -1, .fd_err = -1, .die_with_parent = true};
-
-	out->pid = 0;
-	if (!program)
-		return;
-	/* Its dates have no zone. Trials get an environment of their own. */
-	setenv("TZ", "UTC0", 1);
-	s.fd_out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (s.fd_out < 0)
-		return;
-	if (proc_spawn(&s, out, NULL))
-		out->pid = 0;
-	close(s.fd_out);
 }

@@ -41,6 +41,7 @@ enum {
 	DISK_CHECK_US = 250000,     /* how often the guard's figure is read */
 	EVIDENCE_FIRST_US = 100000, /* then at twice the time, until the measured window has begun
 				     */
+	LOOK_WAIT_US = 5000000,     /* for the evidence of other nodes, at the end of the window */
 	SETTLE_US = 100000, /* children that are about to exit on their own are no leftovers */
 	KILL_ROUND_US = 20000,
 	TRIES_MAX = 3,              /* of a launcher that fails before the workload starts */
@@ -74,6 +75,7 @@ struct run {
 	int out_fd, notify_fd; /* -1: closed, or none */
 	enum phase phase;
 	int64_t start_mono, phase_until, evidence_at, metrics_at, disk_at;
+	int64_t looked_at; /* when the other nodes were asked last */
 	bool evidence_final;
 	struct rusage usage;
 	struct trial_record r;
@@ -166,8 +168,8 @@ static int prepare(struct run *t, struct err *e)
 	int rc = make_dirs(t, e);
 
 	if (!rc)
-		rc = trialenv_make(t->c->block, t->slot, t->dir, t->c->secrets, t->c->host, &t->env,
-				   e);
+		rc = trialenv_make(t->c->block, t->slot, t->dir, t->c->secrets, t->c->place->host,
+				   &t->env, e);
 	if (!rc)
 		rc = capture_open(t->dir, t->c->block->limits.log_bytes,
 				  t->c->block->window.source == WINDOW_OUT &&
@@ -225,6 +227,7 @@ static int start(struct run *t, struct err *e)
 	fcntl(fd[0], F_SETFL, O_NONBLOCK);
 	fcntl(fd[1], F_SETPIPE_SZ, PIPE_BYTES);
 	argv_of(t, &argv);
+	nodestep_trial(t->c->others, t->c->index, t->slot->slot, &t->env.added);
 	s.file = argv.v[0];
 	s.argv = argv.v;
 	s.fd_out = s.fd_err = fd[1];
@@ -249,6 +252,7 @@ static int start(struct run *t, struct err *e)
 static void look_at_ranks(struct run *t, bool quick)
 {
 	const struct evidence_spec s = {.block = t->c->block,
+					.node = t->c->place->node,
 					.secrets = t->c->secrets,
 					.added = &t->env.added,
 					.marker = t->launched ? t->marker : NULL};
@@ -267,13 +271,14 @@ static void evidence_turn(struct run *t)
 
 	if (t->evidence_final || t->phase != PHASE_RUN)
 		return;
-	if (stepcount_measuring(t->c->steps)) {
+	if (stepcount_measuring(t->c->steps))
 		t->evidence_final = true;
-		look_at_ranks(t, false);
-	} else if (age >= t->evidence_at) {
-		look_at_ranks(t, false);
-		t->evidence_at = 2 * age;
-	}
+	else if (age < t->evidence_at)
+		return;
+	t->evidence_at = 2 * age;
+	nodestep_look(t->c->others);
+	t->looked_at = mono_us();
+	look_at_ranks(t, false);
 }
 
 /* --- output and metrics ----------------------------------------------------------------- */
@@ -344,11 +349,12 @@ static void end_group(struct run *t)
 /* Each process of the trial that is left, however it tried to leave. Returns how many there are. */
 static size_t signal_rest(struct run *t, int signo)
 {
+	const pid_t own[] = {guard_pid(t->c->guard), nodestep_pid(t->c->others), 0};
 	struct procs p = {0};
 	size_t n;
 
 	procs_scan(&p);
-	procs_mark_tree(&p, getpid(), guard_pid(t->c->guard));
+	procs_mark_tree(&p, getpid(), own);
 	procs_mark_session(&p, t->leader.pid);
 	if (t->launched || signo == SIGKILL)
 		procs_mark_env(&p, t->marker);
@@ -450,7 +456,10 @@ static void check_limits(struct run *t)
 	if (l->work_bytes && guard_work_bytes(t->c->guard) > l->work_bytes)
 		conclude(t, TRIAL_FAILED, "disk", "wrote more than %lld bytes into its directory",
 			 (long long)l->work_bytes);
-	if (stepcount_full(t->c->steps))
+	/* What is measured is measured: ranks that are still to be looked at live a moment longer.
+	 */
+	if (stepcount_full(t->c->steps) &&
+	    !(nodestep_looking(t->c->others) && mono_us() - t->looked_at < LOOK_WAIT_US))
 		conclude(t, TRIAL_OK, "window", "%s", "");
 }
 
@@ -475,18 +484,23 @@ static int64_t next_wake(const struct run *t)
 		at = sooner(at, t->start_mono + t->evidence_at);
 	if (l->work_bytes)
 		at = sooner(at, t->disk_at);
+	if (stepcount_full(t->c->steps))
+		at = sooner(at, t->looked_at + LOOK_WAIT_US);
 	return sooner(at, t->metrics_at);
 }
 
 static void wait_for_news(struct run *t)
 {
-	struct pollfd p[3] = {{.fd = t->c->signals->fd, .events = POLLIN},
+	struct pollfd p[4] = {{.fd = t->c->signals->fd, .events = POLLIN},
 			      {.fd = t->out_fd, .events = POLLIN},
-			      {.fd = t->notify_fd, .events = POLLIN}};
+			      {.fd = t->notify_fd, .events = POLLIN},
+			      {.fd = nodestep_fd(t->c->others), .events = POLLIN}};
 	int64_t us = next_wake(t) - mono_us(), ms = us > 0 ? (us + 999) / 1000 : 0;
 
-	poll(p, 3, ms > INT_MAX ? INT_MAX : (int)ms);
+	poll(p, 4, ms > INT_MAX ? INT_MAX : (int)ms);
 	signals_read(t->c->signals);
+	if (p[3].revents)
+		nodestep_read(t->c->others);
 	if (p[1].revents)
 		read_output(t);
 	if (p[2].revents || mono_us() >= t->metrics_at)
@@ -562,6 +576,17 @@ static void take_figures(struct run *t)
 	r->maxrss_kib = t->usage.ru_maxrss;
 }
 
+static void end_on_others(struct run *t)
+{
+	struct nodestep_sum sum;
+
+	nodestep_end(t->c->others, t->c->block->limits.grace_s, t->leader.pid, &t->r.evidence,
+		     &sum);
+	t->r.leftovers += sum.leftovers;
+	t->r.shm_removed += (int64_t)sum.shm_removed;
+	t->r.cleaned = t->r.cleaned && sum.cleaned;
+}
+
 static void finish(struct run *t)
 {
 	struct err e = {0};
@@ -578,6 +603,7 @@ static void finish(struct run *t)
 		take_figures(t);
 	}
 	t->r.shm_removed = (int64_t)shm_clean(SHM_DIR, &t->shm, t->r.start_us);
+	end_on_others(t);
 	remove_dirs(t);
 }
 

@@ -13,6 +13,8 @@
 
 #include "orchestrator/agent/block.h"
 #include "orchestrator/agent/guard.h"
+#include "orchestrator/agent/nodestep.h"
+#include "orchestrator/agent/place.h"
 #include "orchestrator/agent/signals.h"
 #include "orchestrator/agent/stepcount.h"
 #include "orchestrator/base/err.h"
@@ -23,8 +25,9 @@ struct trial_context {
 	const char *dir; /* the block's directory, absolute */
 	const struct block *block;
 	const struct kvs *secrets;
-	const char *host, *boot_id;
-	const struct strv *nodes;
+	const struct place *place;
+	struct nodestep *others; /* the allocation's other nodes; NULL: none */
+	size_t index;            /* of the block's directory among those of the allocation */
 	struct stepcount *steps;
 	struct guard *guard;
 	struct signals *signals;

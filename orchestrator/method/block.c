@@ -279,12 +279,32 @@ static int store_results(struct campaign *c, const struct block_row *b, struct a
 	return rc;
 }
 
+/* What is the same trial after trial is said once. */
+static int store_notes(struct campaign *c, const struct attempt_files *a, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < a->notes.n && rc == 0; i++) {
+		struct event_row last;
+		bool found = false;
+
+		rc = query_event_last(c->ws->db, c->row.id, "nodes", a->notes.v[i], &last, &found,
+				      e);
+		event_row_done(&last);
+		if (rc == 0 && !found)
+			rc = campaign_event(c, e, "nodes", "%s", a->notes.v[i]);
+	}
+	return rc;
+}
+
 static int store_attempt(struct campaign *c, const struct block_row *b, struct attempt_files *a,
 			 struct err *e)
 {
 	size_t failed = 0;
 	int rc = store_results(c, b, a, e);
 
+	if (rc == 0)
+		rc = store_notes(c, a, e);
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < a->n; i++)

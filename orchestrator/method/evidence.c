@@ -12,6 +12,7 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/method/method.h"
+#include "orchestrator/method/samples.h"
 
 /* Keys that differ between any two trials. Prefixes. */
 static const char *const volatile_keys[] = {
@@ -397,8 +398,13 @@ static void compare(struct evidence *v, const struct shown *t, const struct show
 static void check_trial(struct evidence *v, const struct shown *t)
 {
 	const struct proof *p = &v->knob->proof;
+	const char *missing = value_of(v, t, -1, EFFECTIVE_MISSING);
 	int last = -1;
 
+	if (missing && p->level >= PROOF_DELIVERED)
+		v->reason = xasprintf("not delivered to every rank, as far as was seen: in trial "
+				      "%lld %s",
+				      (long long)t->trial, missing);
 	for (size_t i = t->from; i < t->from + t->n && !v->reason; i++) {
 		const struct effective_row *row = &v->rows[i];
 

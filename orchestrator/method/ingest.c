@@ -18,6 +18,7 @@
 #include "orchestrator/method/cause.h"
 #include "orchestrator/method/derived.h"
 #include "orchestrator/method/method.h"
+#include "orchestrator/method/samples.h"
 #include "orchestrator/method/window.h"
 #include "probes/probe.h"
 
@@ -75,8 +76,11 @@ static void read_rank(const struct json *rank, struct trial_result *t)
 	int id = (int)json_i64(json_get(rank, "rank"), 0);
 	const struct json *env = json_get(rank, "env"), *other = json_get(rank, "env_other");
 	const struct json *argv = json_get(rank, "argv"), *maps = json_get(rank, "maps"), *j;
+	const char *node = json_text(json_get(rank, "node"), "");
 	char key[300];
 
+	if (*node)
+		trial_result_effective(t, id, EFFECTIVE_NODE, node, PROOF_DELIVERED);
 	for (j = json_first(env); j; j = json_next(j)) {
 		snprintf(key, sizeof key, "env.%s", json_key(j));
 		trial_result_effective(t, id, key, json_text(j, ""), PROOF_DELIVERED);
@@ -234,110 +238,6 @@ static void read_facts(const struct reader *r, const char *out, struct window *w
 	}
 }
 
-/* The window of a trial on its node's clock; its whole run when the steps did not give one. */
-static struct window *node_window(const struct json *rec, const struct trial_result *t)
-{
-	struct window *w = window_new(0, 0);
-	int64_t from = json_i64(json_get(rec, "window_start_us"), 0),
-		to = json_i64(json_get(rec, "window_end_us"), 0);
-
-	if (from <= 0 || to <= from) {
-		from = t->start_us;
-		to = t->start_us + t->wall_us;
-	}
-	window_bounds(w, from, to);
-	return w;
-}
-
-/* NULL when the node was not sampled. */
-static struct window *read_samples(const struct reader *r, const struct json *rec,
-				   struct trial_result *t)
-{
-	_cleanup_free_ char *path = fs_join(r->dir, "samples");
-	struct window *w;
-	struct buf detail = {0};
-
-	if (!fs_exists(path))
-		return NULL;
-	w = node_window(rec, t);
-	(void)run_probe(r, "procfs", path, w, &detail);
-	window_emit(w, t);
-	buf_free(&detail);
-	return w;
-}
-
-/* All devices of the node as one: guards and rules ask for the power of "the" device. */
-struct all_devices {
-	struct probe_sink each;
-	uint64_t reasons; /* every clock event reason that was ever set */
-	bool known;
-	int64_t from_us, to_us;
-};
-
-static void take_device(void *ctx, const struct probe_value *v)
-{
-	struct all_devices *a = ctx;
-	struct probe_value all = *v;
-
-	a->each.value(a->each.ctx, v);
-	all.n_labels = 0;
-	a->each.value(a->each.ctx, &all);
-	if (v->missing || !str_eq(v->metric, "clock_event_reasons") || v->t_us < a->from_us ||
-	    v->t_us > a->to_us)
-		return;
-	a->known = true;
-	a->reasons |= (uint64_t)v->value;
-}
-
-static void take_device_fact(void *ctx, const struct probe_fact *f)
-{
-	struct all_devices *a = ctx;
-
-	a->each.fact(a->each.ctx, f);
-}
-
-/* The devices of a node: the name of the first, heap; NULL unknown. */
-static char *name_devices(const struct window *w, int *n_devices)
-{
-	size_t n;
-	const struct window_fact *f = window_facts(w, &n);
-	char *name = NULL;
-
-	for (size_t i = 0; i < n; i++)
-		if (str_starts(f[i].key, "gpu.") && str_ends(f[i].key, ".name")) {
-			name = name ? name : xstrdup(f[i].text);
-			++*n_devices;
-		}
-	return name;
-}
-
-/* Samples of the devices of the first node; what they are, as name_devices() tells. */
-static char *read_devices(const struct reader *r, const struct json *rec, struct trial_result *t,
-			  int *n_devices)
-{
-	_cleanup_free_ char *path = fs_join(r->dir, "gpu.csv");
-	const struct probe *p = probe_find("nvidia_smi_csv");
-	struct probe_context pc = {.file = path};
-	struct window *w;
-	struct all_devices all = {0};
-	struct probe_sink sink = {.value = take_device, .fact = take_device_fact, .ctx = &all};
-	struct err e = {0};
-	char *name;
-
-	if (!p || !fs_exists(path))
-		return NULL;
-	w = node_window(rec, t);
-	window_span(w, &all.from_us, &all.to_us);
-	all.each = window_sink(w);
-	(void)probe_file(p, &pc, path, &sink, NULL, &e);
-	window_emit(w, t);
-	if (all.known)
-		trial_result_metric(t, "clock_event_reasons", "any", "", (double)all.reasons);
-	name = name_devices(w, n_devices);
-	window_free(w);
-	return name;
-}
-
 static void fail_trial(struct trial_result *t, char *reason)
 {
 	t->state = TRIAL_FAILED;
@@ -449,8 +349,9 @@ static char *read_metrics(const struct reader *r, const struct json *rec, struct
 	read_facts(r, out, w);
 	window_emit(w, t);
 	window_emit_curves(w, t);
-	samples = read_samples(r, rec, t);
-	gpu = read_devices(r, rec, t, &devices);
+	samples = samples_read(r->dir, rec, t);
+	gpu = samples_devices(r->dir, rec, t, &devices);
+	samples_other_nodes(r->dir, rec, t, &r->out->notes);
 	notes = derived_metrics(r->recipe, gpu, devices, t);
 	read_acknowledgement(r, out, w, t);
 	judge_measurement(r, w, s, detail.data ? detail.data : "", t);
@@ -577,6 +478,7 @@ static void read_record(const struct reader *r, const struct json *rec, struct t
 		return;
 	for (rank = json_first(ranks); rank; rank = json_next(rank))
 		read_rank(rank, t);
+	samples_missing_ranks(rec, t);
 	if (t->kind == SLOT_TIMED)
 		notes = read_metrics(r, rec, t, q);
 	name_cause(r, dir, t);

@@ -397,6 +397,23 @@ void window_emit(struct window *w, struct trial_result *t)
 	emit_derived(w, t);
 }
 
+void window_emit_brief(const struct window *w, const char *label, struct trial_result *t)
+{
+	for (size_t i = 0; i < w->n_series; i++) {
+		const struct series *s = &w->series[i];
+		_cleanup_free_ char *labels = xasprintf("%s%s%s", label, *s->labels ? "," : "",
+							s->labels);
+
+		if (s->n == 0)
+			continue;
+		trial_result_metric(t, s->metric, "mean", labels, stats_mean(s->v, s->n));
+		if (*s->labels)
+			continue;
+		trial_result_metric(t, s->metric, "p95", labels, stats_quantile(s->v, s->n, 0.95));
+		trial_result_metric(t, s->metric, "max", labels, stats_quantile(s->v, s->n, 1));
+	}
+}
+
 /* -- curves ---------------------------------------------------------------------------------- */
 
 /* What one step takes of samples or tokens; NAN unknown. */

@@ -32,6 +32,9 @@ void window_emit_curves(const struct window *w, struct trial_result *t);
 /* Write mean, median, p95, p99, min, max, last and n of every series into t, and derived metrics:
  * data_wait_ratio and throughput_steps_per_s where their parts are there. */
 void window_emit(struct window *w, struct trial_result *t);
+/* The same in short, with one more label: the mean of each series, and p95 and max of those without
+ * labels. */
+void window_emit_brief(const struct window *w, const char *label, struct trial_result *t);
 /* The first value of `metric` that was nan or inf inside the window: its step, or -1; NULL reason
  * when none. */
 const char *window_nonfinite(const struct window *w, const char *metric, int64_t *step);

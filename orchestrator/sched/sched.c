@@ -123,6 +123,7 @@ void attempt_files_done(struct attempt_files *a)
 	free(a->steps);
 	free(a->reason);
 	strv_free(&a->nodes);
+	strv_free(&a->notes);
 	memset(a, 0, sizeof *a);
 }
 

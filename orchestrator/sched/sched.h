@@ -147,6 +147,7 @@ struct attempt_files {
 	bool complete;            /* the manifest says so and every record is there and intact */
 	bool partial;             /* the manifest says that the agent did not come to its end */
 	char *reason;             /* why not; NULL */
+	struct strv notes;        /* what its reader should know of the nodes */
 };
 void attempt_files_done(struct attempt_files *a);
 

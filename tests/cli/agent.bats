@@ -304,7 +304,7 @@ steps='i=0; while :; do i=$((i+1)); echo "step $i"; sleep 0.05; done'
 @test "samples are whole lines of the documented sources" {
 	block 'sleep 0.6' '.sampler = {period_ms: 100}'
 	"$AGENT" "$B"
-	[ "$(grep -Evc '^[0-9]{16} (hz|ncpu|stat|procs|mem|disk|net|tree) [^ ]' "$B/samples")" = 0 ]
+	[ "$(grep -Evc '^[0-9]{16} (hz|ncpu|clock|stat|procs|mem|psi|disk|net|ib|tree|self) [^ ]' "$B/samples")" = 0 ]
 	[ "$(grep -c ' tree ' "$B/samples")" -ge 3 ]
 	grep -Eq '^[0-9]+ tree [1-9][0-9]* ' "$B/samples"
 	[[ $(jq -r .samples_xxh "$B/done.json") =~ ^[0-9a-f]{32}$ ]]

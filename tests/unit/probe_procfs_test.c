@@ -37,6 +37,17 @@ static void test_rates(void **state)
 	check_at(&f, "tree_cpu_cores", -1, NULL, 1.5);
 	check_at(&f, "tree_read_bytes_per_s", -1, NULL, 0);
 	check_at(&f, "tree_write_bytes_per_s", -1, NULL, 1048576);
+	check_at(&f, "psi_some_pct", -1, "resource=io", 25);
+	check_at(&f, "psi_full_pct", -1, "resource=io", 10);
+	check_at(&f, "ib_rx_bytes_per_s", -1, "device=mlx5_0,port=1", 2000);
+	check_at(&f, "ib_tx_bytes_per_s", -1, "device=mlx5_0,port=1", 1000);
+	check_at(&f, "ib_xmit_wait_ticks_per_s", -1, "device=mlx5_0,port=1", 5);
+	assert_int_equal(found_count(&f, "ib_errors_per_s"), 0);
+	check_at(&f, "sampler_cpu_pct", -1, NULL, 0.4);
+	assert_int_equal(found_count(&f, "sampler_tool_cpu_pct"), 0);
+	/* the clock was set half a second ahead, once */
+	assert_int_equal(found_count(&f, "clock_step_ms"), 1);
+	check_at(&f, "clock_step_ms", -1, NULL, 500);
 	findings_free(&f);
 }
 
