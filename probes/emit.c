@@ -44,6 +44,8 @@ static const char *raw_text(struct emit *o)
 
 	if (!o->raw_of || o->raw[0])
 		return o->raw;
+	if (o->raw_of->len <= PROBE_RAW_MAX && !o->raw_of->text[o->raw_of->len])
+		return o->raw_of->text;
 	n = whole_chars(o->raw_of->text, o->raw_of->len, PROBE_RAW_MAX);
 	memcpy(o->raw, o->raw_of->text, n);
 	o->raw[n] = '\0';

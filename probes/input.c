@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+#include "probes/vec.h"
 
 struct input {
 	input_f f;
+	input_wanted_f wanted; /* NULL: every line */
 	void *ctx;
 	char *text; /* the logical line so far, INPUT_LINE_MAX + 1 bytes at most */
 	size_t len, cap;
@@ -26,6 +28,11 @@ struct input *input_new(input_f f, void *ctx)
 	in->f = f;
 	in->ctx = ctx;
 	return in;
+}
+
+void input_filter(struct input *in, input_wanted_f wanted)
+{
+	in->wanted = wanted;
 }
 
 void input_free(struct input *in)
@@ -102,28 +109,34 @@ static size_t bare_colour_len(const char *s, size_t n)
 	return i + 1;
 }
 
+/* -1 where a byte is not printable ASCII (one above 0x7f is below 0). */
+static vec odd_bytes(vec v)
+{
+	return (v < vec_of(' ')) | (v == vec_of(0x7f));
+}
+
+static bool is_printable(const char *s, size_t n)
+{
+	vec odd = {0};
+
+	if (n < VEC_BYTES) {
+		char few[VEC_BYTES];
+
+		memset(few, ' ', sizeof(few));
+		memcpy(few, s, n);
+		return !vec_any(odd_bytes(vec_load(few)));
+	}
+	for (size_t i = 0; i + VEC_BYTES < n; i += VEC_BYTES)
+		odd |= odd_bytes(vec_load(s + i));
+	return !vec_any(odd | odd_bytes(vec_load(s + n - VEC_BYTES)));
+}
+
 /* True when nothing in s needs work: printable ASCII without '[digit'. */
 static bool is_plain(const char *s, size_t n)
 {
 	const char *end = s + n, *p = s;
-	unsigned char odd = 0;
-	uint64_t wide = 0;
-	size_t i = 0;
 
-	/* Eight bytes at once: a byte below 0x20 borrows into its top bit, and so does 0x7f when
-	 * one is added. */
-	for (; i + 8 <= n; i += 8) {
-		uint64_t v;
-
-		memcpy(&v, s + i, sizeof(v));
-		wide |= v | (v - 0x2020202020202020) | (v + 0x0101010101010101);
-	}
-	for (; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
-
-		odd |= (unsigned char)((c < 0x20) | (c >= 0x7f));
-	}
-	if (odd || wide & 0x8080808080808080)
+	if (!is_printable(s, n))
 		return false;
 	while ((p = memchr(p, '[', (size_t)(end - p)))) {
 		if (bare_colour_len(p, (size_t)(end - p)))
@@ -186,18 +199,14 @@ static bool is_empty(const char *s, size_t n)
 	return true;
 }
 
-static void deliver(struct input *in, bool complete, bool redrawn)
+/* Takes the prefixes off a clean line of n bytes in in->text, and the line to its reader. */
+static void hand_over(struct input *in, struct input_line l, size_t n)
 {
-	struct input_origin o = {-1, -1, ""};
-	struct input_line l = {.complete = complete, .redrawn = redrawn, .cut = in->cut};
-	size_t n, skip;
+	struct input_origin o;
+	size_t skip;
 
-	append(in, "", 0);
-	n = in->text ? input_clean(in->text, in->len) : 0;
-	in->len = 0;
-	in->cut = false;
-	if (redrawn && is_empty(in->text, n))
-		return;
+	o.rank = o.local_rank = -1;
+	o.host[0] = '\0';
 	in->text[n] = '\0';
 	skip = input_prefix((struct span){in->text, n}, &o);
 	l.text = in->text + skip;
@@ -208,7 +217,27 @@ static void deliver(struct input *in, bool complete, bool redrawn)
 	l.rank = o.rank;
 	l.local_rank = o.local_rank;
 	l.host = o.host;
+	in->len = 0;
 	in->f(in->ctx, &l);
+}
+
+static bool is_wanted(struct input *in, const char *s, size_t n)
+{
+	return !in->wanted || in->wanted(in->ctx, (struct span){s, n});
+}
+
+static void deliver(struct input *in, bool complete, bool redrawn)
+{
+	struct input_line l = {.complete = complete, .redrawn = redrawn, .cut = in->cut};
+	size_t n;
+
+	append(in, "", 0);
+	n = input_clean(in->text, in->len);
+	in->len = 0;
+	in->cut = false;
+	if ((redrawn && is_empty(in->text, n)) || !is_wanted(in, in->text, n))
+		return;
+	hand_over(in, l, n);
 }
 
 /* The BOM can come in three chunks: it is part of the first line until that is whole. */
@@ -265,17 +294,33 @@ static void feed_within(struct input *in, const char *s, size_t n)
 	}
 }
 
+/* Most lines: whole in one chunk, and nothing in them to clean. They are only copied if wanted. */
+static bool feed_plain(struct input *in, const char *s, size_t n)
+{
+	if (in->in_line || !in->bom_done || n > INPUT_LINE_MAX || !is_plain(s, n))
+		return false;
+	in->line++;
+	if (!is_wanted(in, s, n))
+		return true;
+	append(in, s, n);
+	in->in_line = false;
+	hand_over(in, (struct input_line){.complete = true}, n);
+	return true;
+}
+
 void input_feed(struct input *in, const char *bytes, size_t n)
 {
 	while (n) {
 		const char *lf = memchr(bytes, '\n', n);
 		size_t k = lf ? (size_t)(lf - bytes) : n;
 
-		feed_within(in, bytes, k);
-		if (!lf)
-			return;
-		begin_line(in);
-		end_line(in);
+		if (!lf || !feed_plain(in, bytes, k)) {
+			feed_within(in, bytes, k);
+			if (!lf)
+				return;
+			begin_line(in);
+			end_line(in);
+		}
 		bytes += k + 1;
 		n -= k + 1;
 	}

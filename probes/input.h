@@ -43,6 +43,10 @@ typedef void (*input_f)(void *ctx, const struct input_line *l);
 
 struct input;
 struct input *input_new(input_f f, void *ctx);
+/* For a reader of few lines: asked of each clean line, its prefixes still there, before anything is
+ * done with it. One that is not wanted counts as a line and goes no further. */
+typedef bool (*input_wanted_f)(void *ctx, struct span whole);
+void input_filter(struct input *in, input_wanted_f wanted);
 void input_feed(struct input *in, const char *bytes, size_t n);
 void input_finish(
 	struct input *in); /* delivers a last line without LF; nothing may be fed after it */

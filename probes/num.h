@@ -40,9 +40,14 @@ static inline bool span_has(struct span t, const char *word)
 	return span_behind(t, word, strlen(word)).s != NULL;
 }
 
+static inline bool span_starts(struct span t, const char *word)
+{
+	return t.n >= strlen(word) && memcmp(t.s, word, strlen(word)) == 0;
+}
+
 static inline bool span_eq(struct span t, const char *word) /* the same bytes */
 {
-	return strlen(word) == t.n && memcmp(t.s, word, t.n) == 0;
+	return t.n ? *word == *t.s && strlen(word) == t.n && memcmp(t.s, word, t.n) == 0 : !*word;
 }
 
 enum num_kind {

@@ -127,13 +127,9 @@ static bool is_host_name(struct span t, size_t n)
 }
 
 /* pdsh and DeepSpeed: "worker-0: ", "node-17: ", "node3.cluster: ", "vm-07-14: ". */
-static size_t pdsh_host(struct span t, struct input_origin *o)
+static size_t pdsh_host(struct span t, size_t n, struct input_origin *o)
 {
-	size_t n = 0;
-
-	while (n < t.n && n < INPUT_HOST_MAX && is_host_byte(t.s[n]))
-		n++;
-	if (!n || !has(t, n, ": ") || !is_host_name(t, n))
+	if (!has(t, n, ": ") || !is_host_name(t, n))
 		return 0;
 	keep_host(o, t.s, n);
 	return n + 2;
@@ -161,12 +157,10 @@ static size_t ray_tag(struct span t, struct input_origin *o)
 }
 
 /* docker compose: "trainer-1  | ", "trainer_1  | ". */
-static size_t compose_service(struct span t, struct input_origin *o)
+static size_t compose_service(struct span t, size_t n, struct input_origin *o)
 {
-	size_t n = 0, i, d = 0;
+	size_t i, d = 0;
 
-	while (n < t.n && n < INPUT_HOST_MAX && is_host_byte(t.s[n]))
-		n++;
 	while (d < n && is_digit(t.s[n - 1 - d]))
 		d++;
 	if (!d || d + 1 >= n || (t.s[n - 1 - d] != '-' && t.s[n - 1 - d] != '_'))
@@ -247,9 +241,11 @@ static size_t one_prefix(struct span t, struct input_origin *o)
 		return n;
 	if (is_digit(t.s[0]) && ((n = kaggle_stamp(t, o)) || (n = log_stamp(t, o))))
 		return n;
-	if (is_host_byte(t.s[0]) && (n = pdsh_host(t, o)))
-		return n;
-	return is_host_byte(t.s[0]) ? compose_service(t, o) : 0;
+	for (n = 0; n < t.n && n < INPUT_HOST_MAX && is_host_byte(t.s[n]);)
+		n++;
+	if (!n || n == t.n)
+		return 0;
+	return t.s[n] == ':' ? pdsh_host(t, n, o) : t.s[n] == ' ' ? compose_service(t, n, o) : 0;
 }
 
 size_t input_prefix(struct span t, struct input_origin *o)

@@ -137,7 +137,9 @@ enum probe_status probe_file(const struct probe *p, const struct probe_context *
 		gzclose(f);
 		return PROBE_ABSENT;
 	}
-	gzbuffer(f, READ_CHUNK);
+	/* Twice zlib's own buffer or more is read straight into ours when there is nothing to
+	 * unpack. */
+	gzbuffer(f, READ_CHUNK / 2);
 	if (named.lines)
 		*named.lines = 0;
 	rc = feed_all(p, r, f, path, named.lines, err);

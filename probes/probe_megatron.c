@@ -97,24 +97,30 @@ static bool next_field(struct span *t, struct span *key, struct span *value)
 	return true;
 }
 
+#define FIELD(key, metric)                     \
+	{                                      \
+		{key, sizeof(key) - 1}, metric \
+	}
+
 static const struct {
-	const char *key, *metric;
+	struct span key;
+	const char *metric;
 } fields_of_record[] = {
-	{"elapsed time per iteration (ms)", "step_time_ms"},
-	{"throughput per GPU (TFLOP/s/GPU)", "tflops_per_gpu"},
-	{"TFLOPs", "tflops_per_gpu"},
-	{"energy per GPU (J/iter/GPU)", "gpu_energy_j_per_step"},
-	{"power per GPU (W/GPU)", "gpu_power_w"},
-	{"lm loss", "loss"},
-	{"lm-loss", "loss"},
-	{"lm_loss", "loss"},
-	{"loss", "loss"},
-	{"grad norm", "grad_norm"},
-	{"consumed samples", "consumed_samples"},
-	{"consumed tokens", "consumed_tokens"},
-	{"global batch size", "samples_per_step"},
-	{"number of skipped iterations", "skipped_iters"},
-	{"number of nan iterations", "nan_iters"},
+	FIELD("elapsed time per iteration (ms)", "step_time_ms"),
+	FIELD("throughput per GPU (TFLOP/s/GPU)", "tflops_per_gpu"),
+	FIELD("TFLOPs", "tflops_per_gpu"),
+	FIELD("energy per GPU (J/iter/GPU)", "gpu_energy_j_per_step"),
+	FIELD("power per GPU (W/GPU)", "gpu_power_w"),
+	FIELD("lm loss", "loss"),
+	FIELD("lm-loss", "loss"),
+	FIELD("lm_loss", "loss"),
+	FIELD("loss", "loss"),
+	FIELD("grad norm", "grad_norm"),
+	FIELD("consumed samples", "consumed_samples"),
+	FIELD("consumed tokens", "consumed_tokens"),
+	FIELD("global batch size", "samples_per_step"),
+	FIELD("number of skipped iterations", "skipped_iters"),
+	FIELD("number of nan iterations", "nan_iters"),
 };
 
 struct record {
@@ -135,7 +141,8 @@ static void take_field(struct emit *o, struct span key, struct span value, struc
 	else if (span_eq(key, "loss scale"))
 		emit_token(o, "loss_scale", value, 1, tag);
 	for (size_t i = 0; i < ARRAY_LEN(fields_of_record); i++) {
-		if (!span_eq(key, fields_of_record[i].key))
+		if (key.n != fields_of_record[i].key.n ||
+		    memcmp(key.s, fields_of_record[i].key.s, key.n) != 0)
 			continue;
 		if (!emit_token(o, fields_of_record[i].metric, value, 1, tag))
 			emit_bad(o, "a field of an iteration holds no number");
@@ -401,8 +408,11 @@ static bool argument_line(struct train_state *st, const struct input_line *l)
 
 static bool megatron_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
-	return iteration_line(st, o, l) || timer_line(st, o, l) || block_line(st, o, l) ||
-	       memory_line(o, l) || validation_line(o, l) || argument_line(st, l);
+	bool counts = span_has(input_span(l), "iteration");
+
+	return (counts && iteration_line(st, o, l)) || timer_line(st, o, l) ||
+	       block_line(st, o, l) || (counts && (memory_line(o, l) || validation_line(o, l))) ||
+	       argument_line(st, l);
 }
 
 static const char *const words[] = {

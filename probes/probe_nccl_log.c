@@ -28,6 +28,7 @@
 
 #include "orchestrator/base/mem.h"
 #include "probes/emit.h"
+#include "probes/nccl_origin.h"
 #include "probes/probe.h"
 #include "probes/trigger.h"
 
@@ -40,6 +41,7 @@ enum {
 	WARNS_MAX = 200,  /* a broken network repeats itself; the first ones say what is wrong */
 	ORIGIN_MAX = 128, /* "host:pid" */
 	NAME_MAX_BYTES = 96,
+	NEAR_SLOTS = 4096,
 };
 
 struct env {
@@ -65,22 +67,23 @@ struct transport {
 
 /* Kinds of lines, told by their words in one pass. */
 enum kind {
-	KIND_NCCL,
-	KIND_WATCHDOG,
+	KIND_WATCHDOG, /* no line of NCCL's own */
 	KIND_TUNING,
 	KIND_CHANNEL,
 	KIND_ENV,
 	KIND_COUNTS,
 	KIND_INIT,
-	KIND_CHOICE
+	KIND_VERSION,
+	KIND_NVLS,
+	KIND_CONNECTED,
+	KIND_DEVICES,
+	KIND_CHOICES /* and up: one each of choices[] */
 };
 
 static const struct {
 	const char *word;
 	enum kind kind;
 } kinds[] = {
-	{"NCCL ", KIND_NCCL},
-	{"Watchdog ", KIND_WATCHDOG},
 	{" Bytes -> Algo ", KIND_TUNING},
 	{" via ", KIND_CHANNEL},
 	{" set by environment to ", KIND_ENV},
@@ -90,25 +93,22 @@ static const struct {
 	{"ncclComm", KIND_INIT},
 	{"comm 0x", KIND_INIT},
 	{" Init ", KIND_INIT},
-	{"NCCL version ", KIND_CHOICE},
-	{"NVLS multicast support is", KIND_CHOICE},
-	{"Connected ", KIND_CHOICE},
-	{" : Using ", KIND_CHOICE},
-	{" : No device found", KIND_CHOICE},
-	{"Using network ", KIND_CHOICE},
-	{"TUNER/Plugin: Using ", KIND_CHOICE},
-	{"Assigned NET plugin ", KIND_CHOICE},
-	{"NET/Plugin: Loaded net plugin ", KIND_CHOICE},
-	{"GPU Direct RDMA ", KIND_CHOICE},
-	{"Pattern ", KIND_CHOICE},
+	{"NCCL version ", KIND_VERSION},
+	{"NVLS multicast support is", KIND_NVLS},
+	{"Connected ", KIND_CONNECTED},
+	{" : Using ", KIND_DEVICES},
+	{" : No device found", KIND_DEVICES},
 };
 
 struct probe_run {
 	struct input *in;
 	struct emit out;
 	struct trigger *words;
+	uint32_t found; /* kinds that the current line may be of */
+	size_t behind;  /* its bytes behind "NCCL ", 0 if it has none */
 	struct proc *procs;
-	size_t n_procs, cap_procs, last; /* last: index of the process of the line before */
+	size_t n_procs, cap_procs;
+	uint16_t near[NEAR_SLOTS]; /* by hash of the origin: the process seen last, from 1 */
 	struct transport transports[TRANSPORTS_MAX];
 	size_t n_transports;
 	struct strv algos, hosts, once, comms; /* what was reported already */
@@ -121,37 +121,9 @@ struct probe_run {
 
 /* A line of NCCL, taken apart. */
 struct message {
-	struct span origin; /* "host:pid" */
-	struct span host;
+	struct nccl_origin from;
 	struct span text;
 };
-
-static bool ends_at_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-/* host:pid:tid before "NCCL INFO": the last word of that form before `mark`. */
-static bool read_origin(struct span head, struct message *m)
-{
-	struct span w, rest = head;
-	bool found = false;
-
-	while (span_word(&rest, &w)) {
-		struct span t = w, host, pid, tid;
-		int64_t n;
-
-		if (!span_next(&t, ":", &host) || !span_next(&t, ":", &pid) || !t.s)
-			continue;
-		tid = t;
-		if (!host.n || !num_whole_i64(pid, &n) || !num_whole_i64(tid, &n))
-			continue;
-		m->host = host;
-		m->origin = (struct span){w.s, (size_t)(pid.s + pid.n - w.s)};
-		found = true;
-	}
-	return found;
-}
 
 /* True the first time that a text is seen; never for more than max of them. */
 static bool first_time(struct strv *seen, const char *text, size_t max)
@@ -165,39 +137,66 @@ static bool first_time(struct strv *seen, const char *text, size_t max)
 	return true;
 }
 
-static struct proc *proc_of(struct probe_run *r, const struct message *m)
+/* The end of an origin is what differs: the process number. */
+static size_t near_slot(struct span origin)
+{
+	uint64_t v = 0;
+
+	if (origin.n >= sizeof(v))
+		memcpy(&v, origin.s + origin.n - sizeof(v), sizeof(v));
+	return v * UINT64_C(0x9e3779b97f4a7c15) >> 52;
+}
+
+static struct proc *proc_add(struct probe_run *r, const struct message *m)
 {
 	struct proc *p;
 
-	if (r->n_procs && span_eq(m->origin, r->procs[r->last].origin))
-		return &r->procs[r->last];
-	for (size_t i = 0; i < r->n_procs; i++)
-		if (span_eq(m->origin, r->procs[i].origin)) {
-			r->last = i;
-			return &r->procs[i];
-		}
-	if (r->n_procs == PROCS_MAX || m->origin.n >= ORIGIN_MAX)
+	if (r->n_procs == PROCS_MAX || m->from.id.n >= ORIGIN_MAX)
 		return NULL;
 	r->procs = xgrow(r->procs, r->n_procs, &r->cap_procs, sizeof(*r->procs));
-	r->last = r->n_procs++;
-	if (m->host.n) {
-		_cleanup_free_ char *host = xstrndup(m->host.s, m->host.n);
+	if (m->from.host.n) {
+		_cleanup_free_ char *host = xstrndup(m->from.host.s, m->from.host.n);
 
 		first_time(&r->hosts, host, PROCS_MAX);
 	}
-	p = &r->procs[r->last];
-	*p = (struct proc){.origin = xstrndup(m->origin.s, m->origin.n),
+	p = &r->procs[r->n_procs++];
+	*p = (struct proc){.origin = xstrndup(m->from.id.s, m->from.id.n),
 			   .prefix_rank = r->out.rank,
 			   .rank = -1};
 	return p;
 }
 
+static struct proc *proc_of(struct probe_run *r, const struct message *m)
+{
+	uint16_t *near = &r->near[near_slot(m->from.id)];
+	struct proc *p = NULL;
+
+	if (*near && span_eq(m->from.id, r->procs[*near - 1].origin))
+		return &r->procs[*near - 1];
+	for (size_t i = 0; i < r->n_procs && !p; i++)
+		if (span_eq(m->from.id, r->procs[i].origin))
+			p = &r->procs[i];
+	if (!p)
+		p = proc_add(r, m);
+	if (p)
+		*near = (uint16_t)(p - r->procs + 1);
+	return p;
+}
+
 static void fact_once(struct probe_run *r, const char *key, struct span text)
 {
-	_cleanup_free_ char *both = xasprintf("%s %.*s", key, (int)text.n, text.s);
+	size_t k = strlen(key);
 
-	if (first_time(&r->once, both, ALGOS_MAX))
-		emit_fact(&r->out, key, text);
+	for (size_t i = 0; i < r->once.n; i++) {
+		const char *s = r->once.v[i];
+
+		if (str_starts(s, key) && s[k] == ' ' && span_eq(text, s + k + 1))
+			return;
+	}
+	if (r->once.n == ALGOS_MAX)
+		return;
+	strv_addf(&r->once, "%s %.*s", key, (int)text.n, text.s);
+	emit_fact(&r->out, key, text);
 }
 
 static void keep_env(struct probe_run *r, const struct message *m, struct span name,
@@ -297,8 +296,7 @@ static bool channel_line(struct probe_run *r, const struct message *m)
 {
 	struct span via, end, t = m->text;
 
-	if (!str_starts(t.s, "Channel ") && !str_starts(t.s, "Ring ") &&
-	    !str_starts(t.s, "CollNet "))
+	if (!span_starts(t, "Channel ") && !span_starts(t, "Ring ") && !span_starts(t, "CollNet "))
 		return false;
 	via = span_after(t, " via ");
 	if (!via.s)
@@ -482,7 +480,7 @@ static bool device_line(struct probe_run *r, struct span t)
 	/* "[RO]" alone is an option, relaxed ordering, and no device. */
 	if (!span_has(devices, "[0]"))
 		return true;
-	r->ib_found = r->ib_found || str_starts(t.s, "NET/IB ");
+	r->ib_found = r->ib_found || span_starts(t, "NET/IB ");
 	text = (struct span){t.s, (size_t)(devices.s + devices.n - t.s)};
 	fact_once(r, "nccl.net_devices", span_trim(text));
 	return true;
@@ -504,40 +502,56 @@ static bool rings_line(struct probe_run *r, struct span t)
 	return true;
 }
 
-static bool choice_line(struct probe_run *r, const struct message *m)
+static bool has(uint32_t found, unsigned kind)
 {
-	struct span t = m->text, v;
+	return found >> kind & 1;
+}
 
-	if ((v = span_after(t, "NCCL version ")).s && v.n && v.s[0] >= '0' && v.s[0] <= '9') {
-		fact_once(r, "nccl.version", span_trim(v));
-		return true;
-	}
-	if (span_has(t, "NVLS multicast support is")) {
-		r->nvls_available = r->nvls_available || !span_has(t, "not available");
-		fact_once(r, "nccl.nvls",
-			  span_of(span_has(t, "not available") ? "not available" : "available"));
-		return true;
-	}
-	if (span_has(t, "Connected NVLS tree")) {
-		fact_once(r, "nccl.nvls_tree", span_of("connected"));
-		return true;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
-		v = span_after(t, choices[i].words);
+static bool version_line(struct probe_run *r, struct span t)
+{
+	struct span v = span_after(t, "NCCL version ");
+
+	if (!v.s || !v.n || v.s[0] < '0' || v.s[0] > '9')
+		return false;
+	fact_once(r, "nccl.version", span_trim(v));
+	return true;
+}
+
+static bool nvls_line(struct probe_run *r, struct span t)
+{
+	bool not = span_has(t, "not available");
+
+	if (!span_has(t, "NVLS multicast support is"))
+		return false;
+	r->nvls_available = r->nvls_available || !not ;
+	fact_once(r, "nccl.nvls", span_of(not ? "not available" : "available"));
+	return true;
+}
+
+static bool connected_line(struct probe_run *r, struct span t)
+{
+	if (!span_has(t, "Connected NVLS tree"))
+		return rings_line(r, t);
+	fact_once(r, "nccl.nvls_tree", span_of("connected"));
+	return true;
+}
+
+static bool choice_line(struct probe_run *r, struct span t, uint32_t found)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(choices); i++) {
+		struct span v = {NULL, 0};
+
+		if (has(found, KIND_CHOICES + i))
+			v = span_after(t, choices[i].words);
 		if (!v.s || !is_choice(t, i))
 			continue;
-		r->gdr_enabled += i == 4 && str_starts(v.s, "Enabled for GPU");
+		r->gdr_enabled += i == 4 && span_starts(v, "Enabled for GPU");
 		if (span_has(v, " to comm"))
 			v.n = (size_t)(span_after(v, " to comm").s - v.s) - strlen(" to comm");
 		fact_once(r, choices[i].key, span_trim(v));
 		return true;
 	}
-	return rings_line(r, t) || device_line(r, t);
-}
-
-static bool has(uint32_t found, enum kind k)
-{
-	return found >> k & 1;
+	return false;
 }
 
 static void info_line(struct probe_run *r, const struct message *m, uint32_t found)
@@ -548,7 +562,11 @@ static void info_line(struct probe_run *r, const struct message *m, uint32_t fou
 	       (has(found, KIND_ENV) && env_line(r, m)) ||
 	       (has(found, KIND_COUNTS) && counts_line(r, m)) ||
 	       (has(found, KIND_INIT) && init_line(r, m)) ||
-	       (has(found, KIND_CHOICE) && choice_line(r, m)));
+	       (has(found, KIND_VERSION) && version_line(r, m->text)) ||
+	       (has(found, KIND_NVLS) && nvls_line(r, m->text)) ||
+	       (found >> KIND_CHOICES && choice_line(r, m->text, found)) ||
+	       (has(found, KIND_CONNECTED) && connected_line(r, m->text)) ||
+	       (has(found, KIND_DEVICES) && device_line(r, m->text)));
 }
 
 /* What a warning is about, for those that tell a cause. */
@@ -597,44 +615,63 @@ static bool watchdog_line(struct probe_run *r, const struct input_line *l)
 	return true;
 }
 
-static void on_line(void *ctx, const struct input_line *l)
+/* Which kinds a line may be of. Who wrote it tells nothing of that, so only what is behind "NCCL
+ * INFO" is looked at; most lines of a large job are of channels. */
+static bool is_wanted(void *ctx, struct span line)
 {
 	struct probe_run *r = ctx;
-	struct span t = input_span(l), mark;
-	struct message m = {0};
-	uint32_t found = trigger_scan(r->words, t);
-	const char *text;
+	struct span mark = span_after(line, "NCCL ");
 
-	if (has(found, KIND_WATCHDOG) && watchdog_line(r, l))
-		return;
-	if (!has(found, KIND_NCCL))
-		return;
-	mark = span_after(t, "NCCL ");
-	emit_begin(&r->out, l);
+	r->behind = mark.n;
+	r->found = 0;
+	if (span_starts(mark, "INFO Channel "))
+		r->found = UINT32_C(1) << KIND_CHANNEL;
+	else if (span_starts(mark, "INFO "))
+		r->found = trigger_scan(r->words, mark);
+	else if (span_has(line, "Watchdog "))
+		r->found = UINT32_C(1) << KIND_WATCHDOG;
+	return r->found || mark.s;
+}
+
+static void nccl_line(struct probe_run *r, const struct input_line *l, struct span mark)
+{
+	struct span t = input_span(l);
+	struct message m = {0};
+	bool warns = span_starts(mark, "WARN ");
+
 	/* "NCCL version 2.28.9+cuda12.9" stands alone. */
-	if (str_starts(mark.s, "version ") && span_has(t, "NCCL version ") &&
-	    !span_has(t, "NCCL INFO")) {
-		m.text = t;
+	if (span_starts(mark, "version ") && !span_has(t, "NCCL INFO")) {
 		r->lines++;
-		choice_line(r, &m);
+		version_line(r, t);
 		return;
 	}
-	if (!str_starts(mark.s, "INFO ") && !str_starts(mark.s, "WARN "))
-		return;
-	if (!read_origin((struct span){t.s, (size_t)(mark.s - t.s)}, &m))
+	if ((!warns && !span_starts(mark, "INFO ")) ||
+	    !nccl_origin((struct span){t.s, (size_t)(mark.s - t.s) - strlen("NCCL ")}, &m.from))
 		return;
 	if (!l->complete || l->cut) {
 		emit_bad(&r->out, "cut in the middle of a line");
 		return;
 	}
 	r->lines++;
-	for (text = mark.s + strlen("INFO "); ends_at_blank(*text); text++)
-		;
-	m.text = (struct span){text, l->len - (size_t)(text - l->text)};
-	if (mark.s[0] == 'W')
+	mark = (struct span){mark.s + strlen("INFO "), mark.n - strlen("INFO ")};
+	m.text = span_trim(mark);
+	m.text.n = (size_t)(mark.s + mark.n - m.text.s);
+	if (warns)
 		warn_line(r, m.text);
 	else
-		info_line(r, &m, found);
+		info_line(r, &m, r->found);
+}
+
+static void on_line(void *ctx, const struct input_line *l)
+{
+	struct probe_run *r = ctx;
+
+	if (has(r->found, KIND_WATCHDOG) && watchdog_line(r, l))
+		return;
+	if (!r->behind || r->behind + strlen("NCCL ") > l->len)
+		return;
+	emit_begin(&r->out, l);
+	nccl_line(r, l, (struct span){l->text + l->len - r->behind, r->behind});
 }
 
 static int nccl_open(const struct probe_context *c, const struct probe_sink *sink,
@@ -648,7 +685,10 @@ static int nccl_open(const struct probe_context *c, const struct probe_sink *sin
 	r->words = trigger_new();
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		trigger_add(r->words, kinds[i].word, kinds[i].kind);
+	for (unsigned i = 0; i < ARRAY_LEN(choices); i++)
+		trigger_add(r->words, choices[i].words, KIND_CHOICES + i);
 	r->in = input_new(on_line, r);
+	input_filter(r->in, is_wanted);
 	*out = r;
 	return 0;
 }

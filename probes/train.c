@@ -19,6 +19,7 @@ struct probe_run {
 	struct trigger *words; /* of all dialects; the id is the index of the dialect */
 	struct train_shared shared;
 	struct train_state states[DIALECTS_MAX];
+	uint32_t wanted;              /* dialects that the current line may be of */
 	bool seen[DIALECTS_MAX];      /* its name was reported */
 	int64_t values[DIALECTS_MAX]; /* that it gave, missing ones too */
 };
@@ -43,22 +44,26 @@ static void give(struct probe_run *r, size_t i, const struct input_line *l)
 	emit_fact(&r->out, "train_log.dialect", span_of(d->name));
 }
 
+static bool is_wanted(void *ctx, struct span line)
+{
+	struct probe_run *r = ctx;
+
+	r->wanted = trigger_scan(r->words, line);
+	for (size_t i = 0; r->dialects[i]; i++)
+		if (r->dialects[i]->blocks && (r->states[i].block || r->states[i].held.len))
+			r->wanted |= UINT32_C(1) << i;
+	return r->wanted;
+}
+
 static void on_line(void *ctx, const struct input_line *l)
 {
 	struct probe_run *r = ctx;
-	uint32_t wanted;
 
 	if (!l->len)
 		return;
-	wanted = trigger_scan(r->words, input_span(l));
-	for (size_t i = 0; r->dialects[i]; i++)
-		if (r->dialects[i]->blocks && (r->states[i].block || r->states[i].held.len))
-			wanted |= UINT32_C(1) << i;
-	if (!wanted)
-		return;
 	emit_begin(&r->out, l);
 	for (size_t i = 0; r->dialects[i]; i++)
-		if (wanted >> i & 1)
+		if (r->wanted >> i & 1)
 			give(r, i, l);
 }
 
@@ -78,6 +83,7 @@ int train_open(const struct train_dialect *const *dialects, const struct probe_c
 		r->states[i] = (struct train_state){
 			.shared = &r->shared, .step = -1, .before = NAN};
 	r->in = input_new(on_line, r);
+	input_filter(r->in, is_wanted);
 	*out = r;
 	return 0;
 }

@@ -6,20 +6,37 @@
 
 #include "orchestrator/base/mem.h"
 
-enum { WORDS_MAX = 128, PAIRS = 65536 };
+/* A word is found by any GRAM bytes of it that begin at an even place of the line, so that only
+ * those places are looked at; a word that is too short for that is searched by its rarest byte. */
+enum {
+	WORDS_MAX = 128,
+	GRAM = 4,
+	STRIDE = 2,
+	LONG_MIN = GRAM + STRIDE - 1,
+	SLOT_BITS = 13, /* 16 KiB of slots stay in the first cache */
+	GRAMS_MAX = WORDS_MAX * STRIDE,
+};
 
 struct word {
 	const char *text;
-	size_t n, at; /* at: where its pair stands in it */
+	size_t n;
+	size_t rarest; /* of a short word */
 	uint32_t bit;
-	uint8_t next; /* of the words with the same pair, from 1; 0 ends */
+};
+
+struct gram {
+	uint16_t word, at; /* where it stands in which word */
+	uint16_t next;     /* of those in the same slot, from 1; 0 ends */
 };
 
 struct trigger {
-	uint64_t seen[PAIRS / 64]; /* pairs that some word is known by */
-	uint8_t first[PAIRS];      /* the first of their words, from 1 */
+	uint16_t slots[1 << SLOT_BITS]; /* the first gram of each, from 1 */
+	struct gram grams[GRAMS_MAX];
 	struct word words[WORDS_MAX];
-	uint8_t n;
+	uint8_t few[WORDS_MAX]; /* short words */
+	uint16_t n_grams;
+	uint8_t n, n_few;
+	uint32_t all; /* every bit that a word sets */
 };
 
 struct trigger *trigger_new(void)
@@ -32,9 +49,12 @@ void trigger_free(struct trigger *t)
 	free(t);
 }
 
-static unsigned pair_at(const char *s)
+static unsigned slot_of(const char *s)
 {
-	return (unsigned)(unsigned char)s[0] | (unsigned)(unsigned char)s[1] << 8;
+	uint32_t v;
+
+	memcpy(&v, s, sizeof(v));
+	return v * UINT32_C(0x9e3779b1) >> (32 - SLOT_BITS);
 }
 
 /* The rarer a byte is in logs, the higher: letters by their frequency in English. */
@@ -46,52 +66,89 @@ static int rarity(char c)
 	return at ? (int)(at - common) : (int)sizeof(common);
 }
 
+/* Where the k rarest bytes in a row of a word begin. */
+static size_t rarest_at(const char *word, size_t n, size_t k)
+{
+	size_t best_at = 0;
+	int best = -1;
+
+	for (size_t i = 0; i + k <= n; i++) {
+		int score = 0;
+
+		for (size_t j = 0; j < k; j++)
+			score += rarity(word[i + j]);
+		if (score > best) {
+			best = score;
+			best_at = i;
+		}
+	}
+	return best_at;
+}
+
 void trigger_add(struct trigger *t, const char *word, unsigned id)
 {
 	struct word *w = &t->words[t->n];
-	int best = -1;
-	unsigned pair;
+	size_t n = strlen(word), at;
 
-	if (t->n + 1 >= WORDS_MAX || strlen(word) < 2)
+	if (t->n + 1 >= WORDS_MAX || !n)
 		abort();
-	*w = (struct word){.text = word, .n = strlen(word), .bit = UINT32_C(1) << id};
-	for (size_t i = 0; i + 1 < w->n; i++) {
-		int score = rarity(word[i]) + rarity(word[i + 1]);
-
-		if (score > best) {
-			best = score;
-			w->at = i;
-		}
+	*w = (struct word){word, n, rarest_at(word, n, 1), UINT32_C(1) << id};
+	t->all |= w->bit;
+	if (n < LONG_MIN) {
+		t->few[t->n_few++] = t->n++;
+		return;
 	}
-	pair = pair_at(word + w->at);
-	w->next = t->first[pair];
-	t->first[pair] = ++t->n;
-	t->seen[pair / 64] |= UINT64_C(1) << pair % 64;
+	at = rarest_at(word, n, LONG_MIN);
+	for (size_t i = at; i < at + STRIDE; i++) {
+		uint16_t *slot = &t->slots[slot_of(word + i)];
+
+		t->grams[t->n_grams] = (struct gram){t->n, (uint16_t)i, *slot};
+		*slot = ++t->n_grams;
+	}
+	t->n++;
 }
 
-static uint32_t check(const struct trigger *t, struct span line, size_t i)
+static bool stands_at(const struct word *w, struct span line, size_t i, size_t at)
+{
+	return i >= at && line.n - (i - at) >= w->n && memcmp(line.s + i - at, w->text, w->n) == 0;
+}
+
+static uint32_t check(const struct trigger *t, struct span line, size_t i, uint16_t k)
 {
 	uint32_t found = 0;
 
-	for (uint8_t k = t->first[pair_at(line.s + i)]; k; k = t->words[k - 1].next) {
-		const struct word *w = &t->words[k - 1];
+	for (; k; k = t->grams[k - 1].next) {
+		const struct gram *g = &t->grams[k - 1];
 
-		if (i >= w->at && line.n - (i - w->at) >= w->n &&
-		    memcmp(line.s + i - w->at, w->text, w->n) == 0)
-			found |= w->bit;
+		if (stands_at(&t->words[g->word], line, i, g->at))
+			found |= t->words[g->word].bit;
 	}
 	return found;
+}
+
+static uint32_t check_short(const struct word *w, struct span line)
+{
+	const char *p = line.s, *end = line.s + line.n;
+
+	while ((p = memchr(p, w->text[w->rarest], (size_t)(end - p)))) {
+		if (stands_at(w, line, (size_t)(p - line.s), w->rarest))
+			return w->bit;
+		p++;
+	}
+	return 0;
 }
 
 uint32_t trigger_scan(const struct trigger *t, struct span line)
 {
 	uint32_t found = 0;
 
-	for (size_t i = 0; i + 1 < line.n; i++) {
-		unsigned pair = pair_at(line.s + i);
+	for (size_t i = 0; i + GRAM <= line.n && found != t->all; i += STRIDE) {
+		uint16_t k = t->slots[slot_of(line.s + i)];
 
-		if (t->seen[pair / 64] >> pair % 64 & 1)
-			found |= check(t, line, i);
+		if (k)
+			found |= check(t, line, i, k);
 	}
+	for (uint8_t i = 0; line.n && i < t->n_few; i++)
+		found |= check_short(&t->words[t->few[i]], line);
 	return found;
 }

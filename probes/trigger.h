@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Which of some words occur in a line, all in one pass: a plain prefilter in front of parsers that
- * would each search it again. A word is found by one pair of its bytes, the rarest by letter
- * frequency; a line without any such pair costs one load and one test a byte.
+ * would each search it again. A word is known by a few of its bytes, the rarest by letter
+ * frequency; a line without them costs one load and one test every second byte.
  */
 #ifndef FETTLE_PROBES_TRIGGER_H
 #define FETTLE_PROBES_TRIGGER_H
@@ -14,7 +14,7 @@ enum { TRIGGER_IDS_MAX = 32 };
 struct trigger;
 struct trigger *trigger_new(void);
 void trigger_free(struct trigger *t); /* NULL is fine */
-/* From now on `word` (borrowed, two bytes or more) sets bit `id`. */
+/* From now on `word` (borrowed, not empty) sets bit `id`. */
 void trigger_add(struct trigger *t, const char *word, unsigned id);
 /* The bits of all words that occur in line. */
 uint32_t trigger_scan(const struct trigger *t, struct span line);

@@ -145,12 +145,42 @@ static void test_long_line(void **state)
 	assert_non_null(strstr(got, "2 <next>"));
 }
 
+static bool has_star(void *ctx, struct span line)
+{
+	(void)ctx;
+	return span_has(line, "*");
+}
+
+/* What is not wanted counts, and is asked for clean and with its prefix, in any chunk. */
+static void test_filter(void **state)
+{
+	static const char text[] = "0: first *\nplain\n1: a *\n\x1b[31mred\x1b[0m\n2: b\x1b[1m*\n"
+				   "\nbar\rbar *\r\nfive * of \xff\nno\nlast *";
+
+	(void)state;
+	for (size_t chunk = 1; chunk <= sizeof(text); chunk++) {
+		struct buf b = {0};
+		struct input *in = input_new(note, &b);
+
+		input_filter(in, has_star);
+		for (size_t i = 0; i < sizeof(text) - 1; i += chunk)
+			input_feed(in, text + i,
+				   sizeof(text) - 1 - i < chunk ? sizeof(text) - 1 - i : chunk);
+		input_finish(in);
+		assert_int_equal(input_lines(in), 10);
+		input_free(in);
+		assert_string_equal(b.data, "1 r0 <first *>\n3 r1 <a *>\n5 r2 <b*>\n7 <bar *>\n"
+					    "8 <five * of ?>\n10 open <last *>\n");
+		buf_free(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ends),      cmocka_unit_test(test_redraw),
 		cmocka_unit_test(test_dirt),      cmocka_unit_test(test_prefixes),
-		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_long_line), cmocka_unit_test(test_filter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
