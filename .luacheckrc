@@ -6,12 +6,12 @@ local prelude = {
 -- The functions of lib/lint.lua, which rules and facts of recipes/lint have in place of the prelude.
 local lint = {
 	"wrong", "risky", "mention", "before", "from", "c_integer", "size_meant", "truth_meant", "parts", "set_of",
-	"value_of", "nearest_name", "option", "runs", "rules",
+	"value_of", "nearest_name", "same_words", "option", "runs", "rules",
 }
 local sandbox = {
 	"_G", "assert", "error", "getmetatable", "ipairs", "next", "pairs", "pcall", "rawequal", "rawget",
 	"rawlen", "rawset", "select", "setmetatable", "tonumber", "tostring", "type", "xpcall",
-	"string", "table", "math", "utf8", "path", "nearest",
+	"string", "table", "math", "utf8", "path", "nearest", "distance",
 }
 std = { read_globals = sandbox }
 max_line_length = 120

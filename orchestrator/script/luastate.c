@@ -335,6 +335,14 @@ static int nearest(lua_State *l)
 	return 1;
 }
 
+/* distance(a, b): how many letters are put in, taken out, replaced or swapped. */
+static int distance(lua_State *l)
+{
+	lua_pushinteger(l,
+			(lua_Integer)str_distance(luaL_checkstring(l, 1), luaL_checkstring(l, 2)));
+	return 1;
+}
+
 /* A name that does not exist is nearly always a slip, or a function that recipes do not have. */
 static int no_such_global(lua_State *l)
 {
@@ -433,6 +441,8 @@ static int build(lua_State *l)
 	lua_setfield(l, globals, "path");
 	lua_pushcfunction(l, nearest);
 	lua_setfield(l, globals, "nearest");
+	lua_pushcfunction(l, distance);
+	lua_setfield(l, globals, "distance");
 	lua_pushvalue(l, globals);
 	lua_setfield(l, globals, "_G");
 	lua_createtable(l, 0, 2);

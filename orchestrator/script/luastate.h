@@ -5,8 +5,9 @@
  * the sandbox's child process, which adds RLIMIT_CPU: a C function such as string.find can run for
  * ever between two instructions, and no hook sees that.
  *
- * Two functions are added: path(), and nearest(), which finds the word that was probably meant. What
- * differs from plain Lua, for the same plan in every process: pairs() and next() go by key
+ * Three functions are added: path(), and nearest() and distance() for words that were probably
+ * meant.
+ * What differs from plain Lua, for the same plan in every process: pairs() and next() go by key
  * (numbers, then texts); tostring() and string.format() print no addresses; table.sort() takes at
  * most 100 elements (beyond that Lua picks pivots by the clock); math.random, os, io, debug, load,
  * require, coroutine, print and collectgarbage are absent, and so is what Lua runs with hooks off:

@@ -91,6 +91,9 @@ local function sorted_words(name)
 	return table.concat(words, " ")
 end
 
+-- The same words, in whatever order?
+function same_words(a, b) return sorted_words(a) == sorted_words(b) end
+
 -- Names of the table under which `known` says something, without the prefix that all of them have.
 local function tails(known, prefix)
 	local out = {}
@@ -106,9 +109,8 @@ end
 function nearest_name(name, known, prefix)
 	local rest = tails(known, prefix)
 	local near = nearest(name:sub(#prefix + 1), rest)
-	local words = sorted_words(name:sub(#prefix + 1))
 	for _, tail in ipairs(near and {} or rest) do
-		if sorted_words(tail) == words then
+		if #tail == #name - #prefix and same_words(tail, name:sub(#prefix + 1)) then
 			near = tail
 		end
 	end
@@ -178,6 +180,7 @@ local function add(out, seen, rule, arm, at, found)
 		return
 	end
 	local place = found.at or at or {}
+	arm = found.arm_of or arm
 	local key = rule.name .. "\0" .. (place.name or "") .. "\0" .. found.what
 	if seen[key] and (arm or seen[key] == place.line) then
 		return -- an arm only has what the baseline has not
