@@ -139,6 +139,14 @@ static void about_done(struct knob_about *a)
 	free(a->evidence);
 }
 
+const char *knob_refused(const struct knob *k, const char *value)
+{
+	for (size_t i = 0; i < k->refused.n; i++)
+		if (str_eq(k->values.v[i], value) && *k->refused.v[i])
+			return k->refused.v[i];
+	return NULL;
+}
+
 void knob_done(struct knob *k)
 {
 	if (!k)
@@ -160,6 +168,7 @@ void knob_done(struct knob *k)
 	strv_free(&k->requires_values);
 	free(k->expect);
 	free(k->lint);
+	strv_free(&k->refused);
 	free(k->risk);
 	free(k->notes);
 	about_done(&k->about);

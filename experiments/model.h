@@ -199,6 +199,8 @@ struct knob {
 			 none */
 	char *lint;   /* function path: (value, signals) -> nil or a reason to leave it out; NULL:
 			 none */
+	struct strv refused; /* of each value why lint leaves it out, "" where it does not; empty
+				when it leaves out none */
 	bool user_defined;  /* defined in the campaign itself: defaults to proof delivered, reported
 			       as "effect unproved" */
 	char *risk, *notes; /* one line each; NULL: none */
@@ -212,6 +214,8 @@ char *knob_present(const struct knob *k, const struct workload *w);
 const struct bundle *knob_bundle(const struct knob *k, const char *value);
 /* For people: "A=1, without B, command ./x y"; heap. */
 char *bundle_text(const struct bundle *b);
+/* Why lint leaves this value out; NULL: it does not. Borrowed. */
+const char *knob_refused(const struct knob *k, const char *value);
 void knob_done(struct knob *k); /* what it holds, not k itself; NULL is fine */
 
 struct guard {

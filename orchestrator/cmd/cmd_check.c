@@ -120,32 +120,39 @@ static const struct argp argp = {
 /* --- output --------------------------------------------------------------------------------------
  */
 
+/* An error about one value of a knob leaves that value out, and the campaign goes on. */
+static bool left_out(const struct lint_finding *f)
+{
+	return f->severity == LINT_ERROR && f->knob;
+}
+
 static size_t count_of(const struct lint_finding *f, size_t n, enum lint_severity s)
 {
 	size_t k = 0;
 
 	for (size_t i = 0; i < n; i++)
-		k += f[i].severity == s;
+		k += f[i].severity == s && !left_out(&f[i]);
 	return k;
 }
 
 static void print_text(const struct lint_finding *f)
 {
-	struct buf b = {0};
+	_cleanup_free_ char *words = lint_text(f);
+	struct buf b = {0}, clean = {0};
 
 	if (f->file)
 		buf_printf(&b, "%s:", f->file);
 	if (f->line > 0)
 		buf_printf(&b, "%d:", f->line);
-	buf_printf(&b, "%s%s: ", b.len ? " " : "", lint_severity_name(f->severity));
-	if (f->name)
-		buf_printf(&b, "%s%s%s: ", f->name, f->value ? "=" : "", f->value ? f->value : "");
-	buf_str(&b, f->what);
-	if (f->write)
-		buf_printf(&b, "; write: %s", f->write);
-	buf_printf(&b, " [%s]", f->rule ? f->rule : "rule");
-	puts(b.data);
+	buf_printf(&b, "%s%s: ", b.len ? " " : "",
+		   left_out(f) ? "left out" : lint_severity_name(f->severity));
+	if (f->knob && !str_eq(f->knob, f->name))
+		buf_printf(&b, "%s=%s: ", f->knob, f->arm);
+	buf_printf(&b, "%s [%s]", words, f->rule ? f->rule : "rule");
+	text_line(&clean, b.data);
+	puts(clean.data);
 	buf_free(&b);
+	buf_free(&clean);
 }
 
 static struct json *finding_json(const struct lint_finding *f)
@@ -170,6 +177,7 @@ static void print_json(const struct args *a, const struct lint_finding *f, size_
 {
 	struct json *o = json_object(), *files = json_array(), *list = json_array();
 	_cleanup_free_ char *text = NULL;
+	size_t out = 0;
 
 	for (size_t i = 0; i < a->n; i++)
 		json_add_text(files, a->files[i]);
@@ -177,6 +185,9 @@ static void print_json(const struct args *a, const struct lint_finding *f, size_
 		json_add(list, finding_json(&f[i]));
 	json_set(o, "files", files);
 	json_set(o, "findings", list);
+	for (size_t i = 0; i < n; i++)
+		out += left_out(&f[i]);
+	json_set_i64(o, "left_out", (int64_t)out);
 	json_set_i64(o, "errors", (int64_t)count_of(f, n, LINT_ERROR));
 	json_set_i64(o, "warnings", (int64_t)count_of(f, n, LINT_WARNING));
 	json_set_i64(o, "notes", (int64_t)count_of(f, n, LINT_NOTE));
@@ -211,14 +222,13 @@ static int check_campaign(const struct args *a, const char *file)
 	struct recipe *r = NULL;
 	struct strv warnings = {0};
 	struct lint_finding *f = NULL;
-	size_t n = 0;
+	size_t n = 0, blocking = 0;
 	struct err e = {0};
-	int rc = drive_load(file, a->scheduler, &r, &s, &e);
+	int rc = drive_load(file, a->scheduler, &r, &s, &e), status;
 
 	if (rc == 0)
-		rc = lint_input_recipe(a->in, r, &e);
-	if (rc == 0)
-		rc = lint_run_stored(&s, a->in, &f, &n, &e);
+		rc = lint_campaign(a->in, r, &s, &f, &n, &blocking, &e);
+	status = rc == 0 && blocking < n ? EXIT_USAGE : 0;
 	if (rc == 0) {
 		script_warnings(r, &warnings);
 		for (size_t i = 0; i < warnings.n && !a->json; i++)
@@ -227,6 +237,8 @@ static int check_campaign(const struct args *a, const char *file)
 			print_text(&f[i]);
 		if (a->json)
 			print_json(a, f, n);
+		else if (status)
+			print_counts(a, f, n);
 		else
 			printf("%s: fit to run: campaign %s, %zu knob%s, mode %s\n", file, r->name,
 			       r->n_knobs, r->n_knobs == 1 ? "" : "s", run_mode_name(r->mode));
@@ -235,7 +247,7 @@ static int check_campaign(const struct args *a, const char *file)
 	lint_findings_free(f, n);
 	recipe_free(r);
 	script_sources_free(&s);
-	return rc ? cmd_fail(&cmd_check, &e) : 0;
+	return rc ? cmd_fail(&cmd_check, &e) : status;
 }
 
 /* --- other files ---------------------------------------------------------------------------------

@@ -260,11 +260,13 @@ static void print_json(const struct recipe *r, const struct outline *o, const st
 	printf("%s\n", text);
 }
 
-static int refuse(const struct recipe *r, const struct outline *o)
+static int refuse(const struct recipe *r, const struct script_sources *s, const struct outline *o)
 {
 	_cleanup_free_ char *why = outline_refusal(r, o);
 	struct err e = {0};
 
+	if (drive_lint(r, s, &e) < 0)
+		return cmd_fail(&cmd_plan, &e);
 	if (!why)
 		return 0;
 	err_set(&e, ERR_USAGE, "%s; --anyway insists", why);
@@ -374,7 +376,7 @@ static int run(int argc, char **argv)
 			status = cmd_fail(&cmd_plan, &e);
 	}
 	if (status == 0 && !a.dump && !a.anyway)
-		status = refuse(r, &o);
+		status = refuse(r, &s, &o);
 	if (c.refused)
 		status = cmd_fail(&cmd_plan, &c.e);
 	recipe_free(r);

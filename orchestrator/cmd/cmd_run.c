@@ -85,7 +85,10 @@ static int start(struct args *a, struct workspace **w, int64_t *id, struct err *
 	if (rc < 0)
 		return rc;
 	warn(r);
-	if ((rc = check_question(a, r, e)) < 0) {
+	rc = a->anyway ? 0 : drive_lint(r, &sources, e);
+	if (rc == 0)
+		rc = check_question(a, r, e);
+	if (rc < 0) {
 		recipe_free(r);
 		script_sources_free(&sources);
 		return rc;
@@ -109,7 +112,9 @@ static int run(int argc, char **argv)
 	static const struct argp_child children[] = {{&drive_argp, 0, NULL, 0}, {0}};
 	static const struct argp_option opts[] = {
 		{"anyway", OPT_ANYWAY, NULL, 0,
-		 "also a campaign that cannot answer its own question (see fettle plan)", 0},
+		 "also a campaign that cannot answer its own question (see fettle plan), or one of "
+		 "whose settings does not do what it says (see fettle check)",
+		 0},
 		{"detach", OPT_DETACH, "PARTITION", OPTION_ARG_OPTIONAL,
 		 "let a small job of the cluster drive it, where compute nodes may submit", 0},
 		{0}};

@@ -18,6 +18,7 @@
 #include "orchestrator/method/fingerprint.h"
 #include "orchestrator/report/report.h"
 #include "orchestrator/report/text.h"
+#include "orchestrator/script/lint.h"
 #include "probes/probe.h"
 
 enum {
@@ -163,6 +164,26 @@ int drive_load_text(const char *name, const char *text, const char *scheduler, s
 		    struct script_sources *s, struct err *e)
 {
 	return load(name, text, scheduler, r, s, e);
+}
+
+int drive_lint(const struct recipe *r, const struct script_sources *s, struct err *e)
+{
+	struct lint_input *in = lint_input_new();
+	struct lint_finding *f = NULL;
+	size_t n = 0, at = 0;
+	int rc = lint_campaign(in, r, s, &f, &n, &at, e);
+
+	lint_input_free(in);
+	if (rc == 0 && at < n) {
+		_cleanup_free_ char *text = lint_text(&f[at]),
+				    *line = f[at].line > 0 ? xasprintf("%d:", f[at].line)
+							   : xstrdup("");
+
+		rc = err_set(e, ERR_USAGE, "%s:%s %s; --anyway insists",
+			     f[at].file ? f[at].file : r->name, line, text);
+	}
+	lint_findings_free(f, n);
+	return rc;
 }
 
 /* -- campaigns ----------------------------------------------------------------------------------

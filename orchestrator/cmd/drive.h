@@ -48,6 +48,10 @@ int drive_load(const char *file, const char *scheduler, struct recipe **r, struc
 int drive_load_text(const char *name, const char *text, const char *scheduler, struct recipe **r,
 		    struct script_sources *s, struct err *e);
 
+/* ERR_USAGE with the first setting of the campaign itself that does not do what it says, see
+ * script/lint.h; `fettle check` lists all of them. */
+int drive_lint(const struct recipe *r, const struct script_sources *s, struct err *e);
+
 /* A campaign by number, by name (newest of it), or NULL: the newest of all. */
 int drive_find(struct workspace *w, const char *which, int64_t *id, struct err *e);
 

@@ -7,6 +7,7 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/envfile.h"
+#include "orchestrator/script/sbatch.h"
 
 static int read_text(const char *path, struct buf *out, struct err *e)
 {
@@ -88,7 +89,8 @@ static void conf_line(struct lint_input *in, const char *path, int number, const
 	lint_input_setting(in, &s);
 }
 
-int lintfile_add(struct lint_input *in, enum lintfile_kind kind, const char *path, struct err *e)
+static int add_lines(struct lint_input *in, enum lintfile_kind kind, const char *path,
+		     struct err *e)
 {
 	struct buf text = {0};
 	int rc = read_text(path, &text, e), number = 0;
@@ -101,4 +103,23 @@ int lintfile_add(struct lint_input *in, enum lintfile_kind kind, const char *pat
 	}
 	buf_free(&text);
 	return rc;
+}
+
+static int add_script(struct lint_input *in, const char *path, struct err *e)
+{
+	struct sbatch s;
+	int rc = sbatch_read(path, &s, e);
+
+	if (rc)
+		return rc;
+	lint_input_script(in, &s);
+	sbatch_free(&s);
+	return 0;
+}
+
+int lintfile_add(struct lint_input *in, enum lintfile_kind kind, const char *path, struct err *e)
+{
+	if (kind == LINTFILE_SCRIPT)
+		return add_script(in, path, e);
+	return add_lines(in, kind, path, e);
 }

@@ -95,7 +95,8 @@ static size_t count_candidates(const struct recipe *r)
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_knobs; i++)
-		n += r->knobs[i].values.n;
+		for (size_t j = 0; j < r->knobs[i].values.n; j++)
+			n += !knob_refused(&r->knobs[i], r->knobs[i].values.v[j]);
 	return n;
 }
 

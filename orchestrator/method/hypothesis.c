@@ -129,7 +129,7 @@ static const char *tested_before(const struct plan *p, const struct knob *k, con
 }
 
 static void judge(struct plan *p, const struct knob *k, const struct expectation *x,
-		  struct hypothesis_row *h, char *lint)
+		  struct hypothesis_row *h, const char *lint)
 {
 	const char *before = tested_before(p, k, h->value);
 
@@ -183,7 +183,7 @@ static int add_value(struct plan *p, const struct knob *k, const char *value, st
 				     .gain = x.gain,
 				     .ceiling = x.ceiling,
 				     .state = HYP_PROPOSED};
-	judge(p, k, &x, h, lint);
+	judge(p, k, &x, h, lint ? lint : knob_refused(k, value));
 	free(lint);
 	expectation_done(&x);
 	return 0;

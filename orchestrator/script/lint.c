@@ -167,19 +167,40 @@ static int read_findings(struct asking *a, const struct script_source *src, cons
 	return rc;
 }
 
-static int ask_rules(struct asking *a, struct json *args, struct err *e)
+/* x with those facts that the text of the rules names: most need none, and NCCL's are many. */
+static struct json *arguments(const struct script_source *src, const struct json *x,
+			      const struct json *facts)
+{
+	struct json *args = json_array(), *own = json_copy(x), *named = json_object();
+
+	for (const struct json *f = json_first(facts); f; f = json_next(f)) {
+		_cleanup_free_ char *name = xasprintf("facts.%s", json_key(f));
+
+		if (strstr(src->text, name))
+			json_set(named, json_key(f), json_copy(f));
+	}
+	json_set(own, "facts", named);
+	json_add(args, own);
+	return args;
+}
+
+static int ask_rules(struct asking *a, const struct json *x, const struct json *facts,
+		     struct err *e)
 {
 	int rc;
 
 	a->n = 0;
 	for (size_t i = 0; i < a->s->n; i++)
 		if (str_starts(a->s->v[i].name, RULES) && !str_starts(a->s->v[i].name, FACTS))
-			a->jobs[a->n++] = (struct sandbox_job){&a->s->v[i], "check", args};
+			a->jobs[a->n++] = (struct sandbox_job){&a->s->v[i], "check",
+							       arguments(&a->s->v[i], x, facts)};
 	rc = sandbox_run(sources_find(a->s, LINT_PRELUDE), a->jobs, a->n, a->values, e);
 	for (size_t i = 0; rc == 0 && i < a->n; i++)
 		rc = read_findings(a, a->jobs[i].src, a->values[i], e);
-	for (size_t i = 0; i < a->n; i++)
+	for (size_t i = 0; i < a->n; i++) {
 		json_free(a->values[i]);
+		json_free((struct json *)(uintptr_t)a->jobs[i].args);
+	}
 	return rc;
 }
 
@@ -189,14 +210,13 @@ int lint_run_stored(const struct script_sources *s, const struct lint_input *in,
 	struct asking a = {.s = s,
 			   .jobs = xcalloc(s->n + 1, sizeof *a.jobs),
 			   .values = xcalloc(s->n + 1, sizeof *a.values)};
-	struct json *args = json_array(), *x = lint_input_json(in), *facts = json_object();
+	struct json *x = lint_input_json(in), *facts = json_object();
 	int rc = read_facts(&a, facts, e);
 
-	json_set(x, "facts", facts);
-	json_add(args, x);
 	if (rc == 0)
-		rc = ask_rules(&a, args, e);
-	json_free(args);
+		rc = ask_rules(&a, x, facts, e);
+	json_free(x);
+	json_free(facts);
 	free(a.values);
 	free(a.jobs);
 	if (rc) {

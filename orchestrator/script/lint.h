@@ -40,11 +40,13 @@ void lint_findings_free(struct lint_finding *f, size_t n);
 /* One setting of an environment. */
 struct lint_setting {
 	const char *name, *value; /* value NULL: it is taken out */
+	const char *text;         /* as it is written, where that differs; or NULL */
 	bool dynamic;             /* the value is not known before the script runs */
+	bool conditional;         /* the line may not run */
 	const char *file;
 	int line;
-	const char *layer; /* who sets it: "export", "env file", "nccl.conf", "srun --export",
-			      "campaign", "command", "image" */
+	const char *layer; /* who sets it: "export", "shell" (not exported), "prefix" (for one
+			      command), "env file", "nccl.conf", "campaign" */
 };
 
 /* What is to be checked. Texts are copied. */
@@ -56,6 +58,10 @@ void lint_input_free(struct lint_input *in);
 void lint_input_setting(struct lint_input *in, const struct lint_setting *s);
 void lint_input_command(struct lint_input *in, char *const *words, size_t n, const char *file,
 			int line);
+/* A job script: its options, its variables in their order, what it starts, and what sbatch does not
+ * understand. */
+struct sbatch;
+void lint_input_script(struct lint_input *in, const struct sbatch *s);
 /* What is known of where it runs: "nccl", "torch", "slurm" (versions), "transport" ("ib", "roce",
  * "efa", "socket"), "launcher", "gpu"; and numbers "nodes", "ranks_per_node", "gpus_per_node",
  * "cpus_per_task". A NULL text is not known. */
@@ -82,7 +88,12 @@ int lint_sources(const struct script_path *path, struct script_sources *out, str
  */
 char *lint_text(const struct lint_finding *f);
 
-/* The worst finding about this value of the knob: an error, or NULL. */
+/* An error about this value of the knob, or NULL. */
 const struct lint_finding *lint_refusal(const struct lint_finding *f, size_t n, const char *knob,
 					const char *value);
+
+/* Everything about a campaign with its sources, and its first error that is not about a value of a
+ * knob: the campaign itself does not do what it says. *blocking is an index; n: there is none. */
+int lint_campaign(struct lint_input *in, const struct recipe *r, const struct script_sources *s,
+		  struct lint_finding **out, size_t *n, size_t *blocking, struct err *e);
 #endif

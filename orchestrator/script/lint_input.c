@@ -62,8 +62,12 @@ static struct json *setting_json(const struct lint_setting *s)
 	json_set_text(o, "name", s->name);
 	if (s->value)
 		json_set_text(o, "value", s->value);
+	if (s->text)
+		json_set_text(o, "text", s->text);
 	if (s->dynamic)
 		json_set_bool(o, "dynamic", true);
+	if (s->conditional)
+		json_set_bool(o, "conditional", true);
 	json_set_text(o, "layer", s->layer);
 	set_place(o, s->file, s->line);
 	return o;
@@ -89,6 +93,20 @@ void lint_input_command(struct lint_input *in, char *const *words, size_t n, con
 			int line)
 {
 	json_add(in->commands, command_json(words, n, file, line));
+}
+
+void lint_input_json_set(struct lint_input *in, const char *key, struct json *value)
+{
+	json_set(in->x, key, value);
+}
+
+void lint_input_command_at(struct lint_input *in, const struct strv *words, size_t program,
+			   const char *file, int line)
+{
+	struct json *o = command_json(words->v, words->n, file, line);
+
+	json_set_number(o, "program", (double)program + 1);
+	json_add(in->commands, o);
 }
 
 void lint_input_text(struct lint_input *in, const char *key, const char *value)

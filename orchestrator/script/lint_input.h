@@ -9,4 +9,14 @@
 /* A copy of it; the caller's. */
 struct json *lint_input_json(const struct lint_input *in);
 
+/* x.KEY; takes the value over. */
+void lint_input_json_set(struct lint_input *in, const char *key, struct json *value);
+/* A command whose program is words->v[program]: what stands before it belongs to launchers. */
+void lint_input_command_at(struct lint_input *in, const struct strv *words, size_t program,
+			   const char *file, int line);
+
+/* Mark the values of knobs that the rules of the sources call an error (struct knob, refused).
+ * ERR_RECIPE when none of any is left. */
+int lint_settle(struct recipe *r, const struct script_sources *s, struct err *e);
+
 #endif

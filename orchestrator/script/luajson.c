@@ -222,6 +222,8 @@ void luajson_done(struct luajson *t)
 
 void luajson_push(lua_State *l, const struct json *v)
 {
+	lua_Integer n = 0;
+
 	luaL_checkstack(l, 4, "value nested too deeply");
 	switch (json_type(v)) {
 	case JSON_NULL:
@@ -244,16 +246,16 @@ void luajson_push(lua_State *l, const struct json *v)
 		return;
 	case JSON_ARRAY:
 		lua_newtable(l);
-		for (size_t i = 0; i < json_len(v); i++) {
-			luajson_push(l, json_at(v, i));
-			lua_rawseti(l, -2, (lua_Integer)i + 1);
+		for (const struct json *m = json_first(v); m; m = json_next(m)) {
+			luajson_push(l, m);
+			lua_rawseti(l, -2, ++n);
 		}
 		return;
 	case JSON_OBJECT:
 		lua_newtable(l);
-		for (size_t i = 0; i < json_len(v); i++) {
-			lua_pushstring(l, json_key(json_at(v, i)));
-			luajson_push(l, json_at(v, i));
+		for (const struct json *m = json_first(v); m; m = json_next(m)) {
+			lua_pushstring(l, json_key(m));
+			luajson_push(l, m);
 			lua_rawset(l, -3);
 		}
 		return;

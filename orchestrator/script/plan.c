@@ -10,6 +10,7 @@
 #include "orchestrator/script/check.h"
 #include "orchestrator/script/fieldpath.h"
 #include "orchestrator/script/knob.h"
+#include "orchestrator/script/lint_input.h"
 #include "orchestrator/script/sandbox.h"
 #include "orchestrator/script/schema.h"
 #include "orchestrator/script/script.h"
@@ -307,6 +308,8 @@ static int make_plan(struct loading *l, struct recipe **out, struct script_sourc
 		recipe = schema_defaults();
 		rc = build(l, recipe, e);
 	}
+	if (!rc)
+		rc = lint_settle(recipe, &l->all, e);
 	if (rc) {
 		recipe_free(recipe);
 		return rc;

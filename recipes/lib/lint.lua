@@ -184,8 +184,9 @@ local function add(out, seen, rule, arm, at, found)
 	local key = rule.name .. "\0" .. (place.name or "") .. "\0" .. found.what
 	if seen[key] and (arm or seen[key] == place.line) then
 		return -- an arm only has what the baseline has not
+	elseif not arm then
+		seen[key] = place.line or 0
 	end
-	seen[key] = arm and seen[key] or place.line or 0
 	out[#out + 1] = {
 		severity = found.severity, what = found.what, write = found.write, rule = rule.name,
 		name = place.name, value = place.value, file = place.file, line = place.line,

@@ -10,7 +10,9 @@ local function split(c)
 	local before_it, behind, at = {}, {}, nil
 	for i, word in ipairs(c.words) do
 		local python = i > 1 and c.words[i - 1]:find("python[%d.]*$")
-		if not at and i > 1 and (word:find("%.py$") or word:find("%.sh$")
+		if c.program then -- a script's reader knows where it is
+			at = i >= c.program and c.program or nil
+		elseif not at and i > 1 and (word:find("%.py$") or word:find("%.sh$")
 			or (python and not word:find("^%-") and word ~= "torch.distributed.run")) then
 			at = i
 		end

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A job script as lint rules see it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/json.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/script/lint_input.h"
+#include "orchestrator/script/sbatch.h"
+
+/* --- options -------------------------------------------------------------------------------------
+ */
+
+static void add_options(struct lint_input *in, const struct sbatch *s)
+{
+	struct json *all = json_object();
+
+	for (size_t i = 0; i < s->n_options; i++) {
+		const struct sbatch_option *o = &s->options[i];
+		struct json *v = json_object();
+
+		if (o->value)
+			json_set_text(v, "value", o->value);
+		json_set_text(v, "file", s->name);
+		json_set_number(v, "line", o->line);
+		json_set(all, o->name, v);
+	}
+	lint_input_json_set(in, "sbatch", all);
+}
+
+/* The number of an option, as far as nothing told it before. */
+static void add_count(struct lint_input *in, const struct sbatch *s, const char *name,
+		      const char *key)
+{
+	const struct sbatch_option *o = sbatch_option(s, name, 0);
+	int64_t v;
+
+	if (o && o->value && !lint_input_has(in, key) && str_to_i64(o->value, &v) && v > 0)
+		lint_input_number(in, key, (double)v);
+}
+
+/* GPUs of a node: "8", "h100:8", "gpu:8", "gpu:h100:8,nvme:1". */
+static void add_gpus(struct lint_input *in, const struct sbatch *s)
+{
+	const struct sbatch_option *o = sbatch_option(s, "gpus-per-node", 0);
+	bool gres = !o;
+	const char *p;
+	int64_t v;
+
+	if (!o)
+		o = sbatch_option(s, "gres", 0);
+	if (!o || !o->value || lint_input_has(in, "gpus_per_node"))
+		return;
+	p = gres ? strstr(o->value, "gpu:") : o->value;
+	if (p) {
+		_cleanup_free_ char *item = xstrndup(p, strcspn(p, ","));
+		const char *colon = strrchr(item, ':');
+
+		if (str_to_i64(colon ? colon + 1 : item, &v) && v > 0)
+			lint_input_number(in, "gpus_per_node", (double)v);
+	}
+}
+
+/* "module load nccl/2.18.3" */
+static void add_version(struct lint_input *in, const struct sbatch *s, const char *module,
+			const char *key)
+{
+	for (size_t i = 0; i < s->n_modules && !lint_input_has(in, key); i++) {
+		const char *p = strstr(s->modules[i].text, module);
+		size_t n = p ? strspn(p + strlen(module), "0123456789.") : 0;
+
+		if (n) {
+			_cleanup_free_ char *version = xstrndup(p + strlen(module), n);
+
+			lint_input_text(in, key, version);
+		}
+	}
+}
+
+/* --- variables and commands ----------------------------------------------------------------------
+ */
+
+static void add_variable(struct lint_input *in, const struct sbatch *s, const struct sbatch_var *v)
+{
+	static const char *const layers[] = {
+		[SBATCH_EXPORT] = "export",
+		[SBATCH_ASSIGN] = "shell",
+		[SBATCH_UNSET] = "export",
+		[SBATCH_PREFIX] = "prefix",
+	};
+	bool unset = v->how == SBATCH_UNSET;
+
+	lint_input_setting(in, &(struct lint_setting){.name = v->name,
+						      .value = unset ? NULL : v->value,
+						      .text = v->text,
+						      .dynamic = !unset && !v->value,
+						      .conditional = v->conditional,
+						      .file = s->name,
+						      .line = v->line,
+						      .layer = layers[v->how]});
+}
+
+static void add_launch(struct lint_input *in, const struct sbatch *s, const struct sbatch_launch *l)
+{
+	struct strv words = {0};
+	size_t program;
+
+	for (size_t i = 0; i < l->options.n; i++)
+		strv_add(&words, l->options.v[i].text);
+	program = words.n;
+	if (l->program)
+		strv_add(&words, l->program);
+	for (size_t i = 0; i < l->args.n; i++)
+		strv_add(&words, l->args.v[i].text);
+	lint_input_command_at(in, &words, program, s->name, l->line);
+	strv_free(&words);
+}
+
+static void add_notes(struct lint_input *in, const struct sbatch *s)
+{
+	static const char *const kinds[] = {
+		[SBATCH_OFF] = "off",         [SBATCH_IGNORED] = "ignored",
+		[SBATCH_UNKNOWN] = "unknown", [SBATCH_UNEXPANDED] = "unexpanded",
+		[SBATCH_OPAQUE] = "opaque",
+	};
+	struct json *list = json_array();
+
+	for (size_t i = 0; i < s->n_notes; i++) {
+		struct json *o = json_object();
+
+		json_set_text(o, "kind", kinds[s->notes[i].kind]);
+		json_set_text(o, "text", s->notes[i].text);
+		json_set_text(o, "file", s->name);
+		json_set_number(o, "line", s->notes[i].line);
+		json_add(list, o);
+	}
+	lint_input_json_set(in, "notes", list);
+}
+
+void lint_input_script(struct lint_input *in, const struct sbatch *s)
+{
+	add_options(in, s);
+	add_count(in, s, "nodes", "nodes");
+	add_count(in, s, "ntasks-per-node", "ranks_per_node");
+	add_count(in, s, "cpus-per-task", "cpus_per_task");
+	add_gpus(in, s);
+	add_version(in, s, "nccl/", "nccl");
+	add_version(in, s, "pytorch/", "torch");
+	add_version(in, s, "slurm/", "slurm");
+	for (size_t i = 0; i < s->n_vars; i++)
+		add_variable(in, s, &s->vars[i]);
+	for (size_t i = 0; i < s->n_launches; i++)
+		if (!s->launches[i].errand)
+			add_launch(in, s, &s->launches[i]);
+	add_notes(in, s);
+}
