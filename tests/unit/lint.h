@@ -50,14 +50,17 @@ static inline void lint_context(struct lint_input *in, const char *context)
 
 	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
 		char *value = strchr(word, '=');
+		double v = 0;
 
 		assert_non_null(value);
 		*value++ = '\0';
 		if (str_eq(word, "nccl") || str_eq(word, "torch") || str_eq(word, "slurm") ||
 		    str_eq(word, "transport"))
 			lint_input_text(in, word, value);
+		else if (str_to_double(value, &v))
+			lint_input_number(in, word, v);
 		else
-			lint_input_number(in, word, strtod(value, NULL));
+			fail_msg("%s=%s is no number", word, value);
 	}
 }
 
