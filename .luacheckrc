@@ -1,7 +1,8 @@
 -- What a recipe may name: the allow-list of orchestrator/script/luastate.c and the functions of the
 -- prelude. A name that the sandbox does not have must not get into a recipe.
 local prelude = {
-	"knob", "workload", "over", "percent", "ceiling_of", "relieves", "cpus_per_rank",
+	"knob", "workload", "over", "percent", "ceiling_of", "relieves", "cpus_per_rank", "told",
+	"among_ranks", "between_nodes", "on_gpus",
 }
 -- The functions of lib/lint.lua, which rules and facts of recipes/lint have in place of the prelude.
 local lint = {

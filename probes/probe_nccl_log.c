@@ -13,8 +13,9 @@
  * nccl.watchdog (PyTorch's). At the end: nccl.suspect, what a reader of the log should look at;
  * nccl.env.NAME (a variable that the library read and took: "set by environment to V") and
  * nccl.env_refused.NAME (a value that it did not take). A variable that no line names did not reach
- * the library, or does not exist. The rank of a nccl.env fact is that of its process in its largest
- * communicator.
+ * the library, or does not exist. What it works with, whatever was asked for: nccl.p2p_chunk,
+ * nccl.socket_threads, nccl.sockets_per_thread. The rank of these is that of their process in its
+ * largest communicator.
  *
  * Values, at the end: nccl_transport_channels (label transport: "NET/IB", "P2P/IPC", "SHM", ...),
  * nccl_gdr_channels, nccl_gdr, nccl_nranks, nccl_nnodes, nccl_communicators; and as they come
@@ -44,10 +45,12 @@ enum {
 	NEAR_SLOTS = 4096,
 };
 
+/* What a process says of itself. */
+enum said { SAID_ENV, SAID_REFUSED, SAID_EFFECT };
 struct env {
 	char *name, *value;
 	int64_t line;
-	bool refused;
+	enum said said;
 };
 
 /* One process, told apart by "host:pid". */
@@ -71,6 +74,7 @@ enum kind {
 	KIND_TUNING,
 	KIND_CHANNEL,
 	KIND_ENV,
+	KIND_EFFECT,
 	KIND_COUNTS,
 	KIND_INIT,
 	KIND_VERSION,
@@ -89,6 +93,8 @@ static const struct {
 	{" set by environment to ", KIND_ENV},
 	{" set to ", KIND_ENV},
 	{"Invalid value ", KIND_ENV},
+	{"P2P Chunksize set to ", KIND_EFFECT},
+	{"NET/Socket: Using ", KIND_EFFECT},
 	{" coll channels, ", KIND_COUNTS},
 	{"ncclComm", KIND_INIT},
 	{"comm 0x", KIND_INIT},
@@ -200,7 +206,7 @@ static void fact_once(struct probe_run *r, const char *key, struct span text)
 }
 
 static void keep_env(struct probe_run *r, const struct message *m, struct span name,
-		     struct span value, bool refused)
+		     struct span value, enum said said)
 {
 	struct proc *p = proc_of(r, m);
 
@@ -209,14 +215,15 @@ static void keep_env(struct probe_run *r, const struct message *m, struct span n
 	for (size_t i = 0; i < p->n_env; i++)
 		if (span_eq(name, p->env[i].name) && span_eq(value, p->env[i].value)) {
 			/* It is read first, and refused then. */
-			p->env[i].refused = p->env[i].refused || refused;
+			if (said == SAID_REFUSED)
+				p->env[i].said = said;
 			return;
 		}
 	p->env = xgrow(p->env, p->n_env, &p->cap_env, sizeof(*p->env));
 	p->env[p->n_env++] = (struct env){.name = xstrndup(name.s, name.n),
 					  .value = xstrndup(value.s, value.n),
 					  .line = r->out.raw_of->line,
-					  .refused = refused};
+					  .said = said};
 }
 
 static bool is_variable(struct span t)
@@ -243,7 +250,7 @@ static bool env_line(struct probe_run *r, const struct message *m)
 
 		if (at.s && span_next(&at, ", ", &name) && is_variable(name)) {
 			value.n = (size_t)(name.s - value.s) - strlen(" for ");
-			keep_env(r, m, name, value, true);
+			keep_env(r, m, name, value, SAID_REFUSED);
 			return true;
 		}
 	}
@@ -255,10 +262,30 @@ static bool env_line(struct probe_run *r, const struct message *m)
 		value = span_trim(span_after(rest, ways[i]));
 		if (value.n && value.s[value.n - 1] == '.')
 			value.n--;
-		keep_env(r, m, name, value, false);
+		keep_env(r, m, name, value, SAID_ENV);
 		return true;
 	}
 	return false;
+}
+
+/* What NCCL works with, whatever was asked for: "P2P Chunksize set to 131072", "NET/Socket: Using 2
+ * threads and 8 sockets per thread". */
+static bool effect_line(struct probe_run *r, const struct message *m)
+{
+	struct span v = span_after(m->text, "P2P Chunksize set to "), w;
+
+	if (v.s && span_word(&v, &w)) {
+		keep_env(r, m, span_of("p2p_chunk"), w, SAID_EFFECT);
+		return true;
+	}
+	v = span_after(m->text, "NET/Socket: Using ");
+	if (!v.s || !span_word(&v, &w))
+		return false;
+	keep_env(r, m, span_of("socket_threads"), w, SAID_EFFECT);
+	v = span_after(v, " and ");
+	if (v.s && span_word(&v, &w))
+		keep_env(r, m, span_of("sockets_per_thread"), w, SAID_EFFECT);
+	return true;
 }
 
 /* The kind of a transport: its first two parts, so that /read, /CE, device and /GDRDMA fall off. */
@@ -560,6 +587,7 @@ static void info_line(struct probe_run *r, const struct message *m, uint32_t fou
 	(void)((has(found, KIND_TUNING) && tuning_line(r, m)) ||
 	       (has(found, KIND_CHANNEL) && channel_line(r, m)) ||
 	       (has(found, KIND_ENV) && env_line(r, m)) ||
+	       (has(found, KIND_EFFECT) && effect_line(r, m)) ||
 	       (has(found, KIND_COUNTS) && counts_line(r, m)) ||
 	       (has(found, KIND_INIT) && init_line(r, m)) ||
 	       (has(found, KIND_VERSION) && version_line(r, m->text)) ||
@@ -702,13 +730,14 @@ static int nccl_feed(struct probe_run *r, const char *bytes, size_t n, struct er
 
 static void emit_env(struct probe_run *r, const struct proc *p)
 {
+	static const char *const groups[] = {
+		[SAID_ENV] = "env.", [SAID_REFUSED] = "env_refused.", [SAID_EFFECT] = ""};
 	struct input_line l = {
 		.text = "", .complete = true, .rank = -1, .local_rank = -1, .host = ""};
 
 	for (size_t i = 0; i < p->n_env; i++) {
 		const struct env *v = &p->env[i];
-		_cleanup_free_ char *key = xasprintf("nccl.env%s.%s", v->refused ? "_refused" : "",
-						     v->name);
+		_cleanup_free_ char *key = xasprintf("nccl.%s%s", groups[v->said], v->name);
 
 		l.line = v->line;
 		l.rank = p->rank >= 0 ? p->rank : p->prefix_rank;

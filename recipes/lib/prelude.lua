@@ -72,3 +72,40 @@ end
 function cpus_per_rank(s)
 	return s.ncpu and s.ncpu / (s.ranks_per_node or 1)
 end
+
+-- An `expect` that only says why: no share of the step tells what it can give.
+--   expect = told("a copy of every gradient falls away")
+function told(why)
+	return function()
+		return { why = why }
+	end
+end
+
+-- The `expect` of a setting that only counts where there is more than one rank, one node, or a GPU.
+-- What is not known counts as there.
+local function only_if(absent, why, expect)
+	return function(value, s, current)
+		if absent(s) then
+			return { worth_trying = false, why = why }
+		end
+		return expect(value, s, current)
+	end
+end
+
+function among_ranks(expect)
+	return only_if(function(s)
+		return s.nodes == 1 and s.ranks_per_node == 1
+	end, "there is one rank: it has nobody to communicate with", expect)
+end
+
+function between_nodes(expect)
+	return only_if(function(s)
+		return s.nodes == 1
+	end, "all ranks are on one node: this network is not used", expect)
+end
+
+function on_gpus(expect)
+	return only_if(function(s)
+		return s.gpus_per_node == 0
+	end, "there is no GPU: nothing reads it", expect)
+end

@@ -722,42 +722,6 @@ static void test_workload_name_stays_on_the_path(void **state)
 	}
 }
 
-/* --- the shipped catalogue ----------------------------------------------------------------------
- */
-
-static void test_catalogue(void **state)
-{
-	const struct script_path path = {.dirs = recipe_dirs};
-	struct knob *knobs = NULL;
-	struct err e = {0};
-	size_t n = 0, nccl = 0;
-
-	(void)state;
-	assert_ok(script_catalogue(&path, &knobs, &n, &e));
-	assert_true(n >= 20);
-	for (size_t i = 0; i < n; i++) {
-		const struct knob *k = &knobs[i];
-
-		assert_non_null(k->summary);
-		assert_non_null(k->notes);
-		assert_non_null(k->risk);
-		assert_non_null(k->expect);
-		assert_non_null(k->target);
-		assert_false(k->user_defined);
-		assert_true(k->bottleneck != BOTTLENECK_UNKNOWN);
-		assert_true(k->at.line > 0 && fs_exists(k->at.file));
-		if (!str_starts(k->name, "NCCL_"))
-			continue;
-		nccl++;
-		assert_int_equal(k->proof.level, PROOF_ACKNOWLEDGED);
-		assert_true(str_starts(k->proof.fact, "nccl.env.NCCL_"));
-	}
-	assert_true(nccl >= 10);
-	for (size_t i = 0; i < n; i++)
-		knob_done(&knobs[i]);
-	free(knobs);
-}
-
 static void test_recipes_not_found(void **state)
 {
 	static const char *const nowhere[] = {"/nonexistent", NULL};
@@ -822,7 +786,6 @@ int main(void)
 		cmocka_unit_test(test_recipe_path_of_the_site),
 		cmocka_unit_test(test_workload_file),
 		cmocka_unit_test(test_workload_name_stays_on_the_path),
-		cmocka_unit_test(test_catalogue),
 		cmocka_unit_test(test_recipes_not_found),
 		cmocka_unit_test(test_shipped_campaigns_load),
 	};

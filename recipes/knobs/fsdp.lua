@@ -1,0 +1,151 @@
+-- SPDX-License-Identifier: MIT
+-- PyTorch's fully sharded data parallel: FSDP1 (FullyShardedDataParallel) and FSDP2 (fully_shard). What an
+-- argument of FSDP1 says is often gone in FSDP2: look which of them the script uses. Frameworks take these in
+-- a configuration of their own; a script of yours takes them as it likes.
+local exposed <const> = among_ranks(relieves("comm_exposed_ratio", "communication that nothing hides"))
+
+local function fsdp(t)
+	t.proof = t.proof or "delivered"
+	t.bottleneck = t.bottleneck or "communication"
+	t.expect = t.expect or exposed
+	t.documented = "user"
+	return t
+end
+
+return {
+	fsdp {
+		name = "fsdp_sharding",
+		summary = "what is sharded, and over whom",
+		passed = {
+			hf_trainer = "--fsdp",
+			lightning = "code FSDPStrategy(sharding_strategy=...)",
+			megatron = "not see --data-parallel-sharding-strategy of its own FSDP",
+			torchtitan = "not by degrees: --parallelism.data_parallel_replicate_degree and _shard_degree",
+			script = "FullyShardedDataParallel(sharding_strategy=ShardingStrategy.HYBRID_SHARD)",
+		},
+		one_of = { "full_shard", "shard_grad_op", "hybrid_shard" },
+		default = "full_shard", values = { "shard_grad_op", "hybrid_shard" },
+		class = "numerics",
+		applies = "FSDP",
+		safe = "full_shard; the others as far as memory goes",
+		when = "all-gathers between nodes are exposed and there is memory to spare",
+		evidence = "mem_peak_reserved_gib rises; all-gathers stay inside the node (hybrid) or vanish backward",
+		risk = "memory: hybrid needs the shard of one node, shard_grad_op all parameters during backward",
+		mistakes = { "full sharding moves 3 S (N-1)/N a step, plain DDP 2 S (N-1)/N: it is not free" },
+		notes = "hybrid_shard moves all-gathers onto the links inside a node",
+	},
+	fsdp {
+		name = "reshard_after_forward",
+		summary = "give parameters back after forward, and gather them again for backward",
+		passed = {
+			torchtitan = "--parallelism.fsdp_reshard_after_forward always/never",
+			megatron = "not --torch-fsdp2-no-reshard-after-forward is the flag that switches it off",
+			hf_trainer = "not in FSDP1 it is --fsdp shard_grad_op",
+			lightning = "code ModelParallelStrategy and fully_shard(..., reshard_after_forward=False)",
+			script = "fully_shard(module, reshard_after_forward=False)",
+		},
+		type = "bool",
+		values = { false, true },
+		class = "neutral",
+		applies = "FSDP2",
+		since = "torch 2.4",
+		safe = "true; false if memory is there",
+		when = "the all-gather of backward is exposed and device memory is free",
+		evidence = "mem_peak_reserved_gib rises; half of the all-gathers are gone",
+		risk = "memory of all parameters during the whole step",
+		mistakes = { "taken as a speed-up for all: with little memory it is the way to out-of-memory" },
+		notes = "false moves 2 S a step in place of 3 S; a number shards over so many ranks: inside a node",
+	},
+	fsdp {
+		name = "torch_fsdp2_no_reshard_after_forward",
+		summary = "Megatron-LM: keep parameters between forward and backward",
+		passed = { megatron = "flag --torch-fsdp2-no-reshard-after-forward" },
+		flag = true,
+		default = false, values = { true },
+		class = "neutral",
+		applies = "Megatron-LM with --use-torch-fsdp2",
+		safe = "false; true if memory is there",
+		when = "the all-gather of backward is exposed and device memory is free",
+		evidence = "mem_peak_reserved_gib rises",
+		risk = "memory of all parameters during the whole step",
+		notes = "reshard_after_forward by another name",
+	},
+	fsdp {
+		name = "backward_prefetch",
+		summary = "when the next all-gather of backward is issued",
+		passed = {
+			hf_trainer = "key backward_prefetch",
+			lightning = "code FSDPStrategy(backward_prefetch=...)",
+			torchtitan = "not FSDP2 always prefetches before computing",
+			script = "FullyShardedDataParallel(backward_prefetch=BackwardPrefetch.BACKWARD_POST)",
+		},
+		one_of = { "backward_pre", "backward_post", "no_prefetch" },
+		default = "backward_pre", values = { "backward_post" },
+		class = "neutral",
+		applies = "FSDP1",
+		safe = "backward_pre, backward_post",
+		when = "memory is short (post), never to be faster than pre",
+		risk = "backward_post hides less",
+		mistakes = { "with fully_shard the argument is gone: nothing to set" },
+		notes = "accelerate calls it fsdp_backward_prefetch",
+	},
+	fsdp {
+		name = "forward_prefetch",
+		summary = "issue the next all-gather of forward explicitly",
+		passed = {
+			hf_trainer = "key forward_prefetch",
+			lightning = "code FSDPStrategy(forward_prefetch=True)",
+			torchtitan = "code set_modules_to_forward_prefetch",
+			script = "FullyShardedDataParallel(forward_prefetch=True)",
+		},
+		type = "bool",
+		default = false, values = { true },
+		class = "neutral",
+		applies = "FSDP1; models whose graph does not change",
+		safe = "both",
+		when = "the device waits in forward because the host issues all-gathers too late",
+		risk = "memory of one more layer; wrong for graphs that change",
+		mistakes = { "fully_shard does not take it: set_modules_to_forward_prefetch" },
+		notes = "helps runs that are bound by the host",
+	},
+	fsdp {
+		name = "limit_all_gathers",
+		summary = "at most two all-gathers under way",
+		passed = {
+			hf_trainer = "key limit_all_gathers",
+			lightning = "code FSDPStrategy(limit_all_gathers=False)",
+			torchtitan = "not FSDP2 does without",
+			script = "FullyShardedDataParallel(limit_all_gathers=False)",
+		},
+		type = "bool",
+		default = true, values = { false },
+		defaults = { ["torch 1.12"] = false, ["torch 2.1"] = true },
+		class = "neutral",
+		applies = "FSDP1",
+		safe = "true",
+		when = "the host is the bottleneck and memory is plentiful",
+		evidence = "alloc_retries, mem_peak_reserved_gib",
+		risk = "memory, and retries of the allocator that cost more than they gain",
+		mistakes = {
+			"two are enough to overlap: false is seldom faster",
+			"documents of the Trainer still say that false is the default",
+			"with fully_shard it does nothing, without a word",
+		},
+		notes = "true by default from 2.1 on",
+	},
+	fsdp {
+		name = "data_parallel_replicate_degree",
+		summary = "torchtitan: copies of the sharded model (hybrid sharding)",
+		passed = { torchtitan = "--parallelism.data_parallel_replicate_degree" },
+		type = "int", min = 1, max = 100000,
+		default = 1,
+		class = "numerics",
+		applies = "FSDP2 over several nodes",
+		safe = "the number of nodes, if the shard of one node fits",
+		when = "all-gathers between nodes are exposed",
+		expect = between_nodes(relieves("comm_exposed_ratio", "communication that nothing hides")),
+		evidence = "all-gathers stay inside the node",
+		risk = "memory: each node holds the whole model",
+		notes = "the values are of your nodes",
+	},
+}
