@@ -34,7 +34,7 @@ _fettle() {
 			mapfile -t COMPREPLY < <(compgen -W "$(_fettle_options "$program" "$command")" -- "$word")
 		elif [[ $command == knobs ]]; then
 			mapfile -t COMPREPLY < <(compgen -W \
-				"$("$program" knobs 2>/dev/null | sed -n 's/^\([A-Za-z][A-Za-z0-9_]*\) .*/\1/p')" -- "$word")
+				"explain new $("$program" knobs 2>/dev/null | sed -n 's/^\([A-Za-z][A-Za-z0-9_]*\) .*/\1/p')" -- "$word")
 		else
 			mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		fi

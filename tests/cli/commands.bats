@@ -169,26 +169,68 @@ options_of() {
 
 # -- knobs -------------------------------------------------------------------------------------
 
-@test "knobs: the list, one in detail, JSON" {
+@test "knobs: the list by domain, a part of it, JSON" {
 	run "$FETTLE" knobs
 	[ "$status" -eq 0 ]
 	for knob in num_workers prefetch_factor pin_memory batch_size MALLOC_ARENA_MAX OMP_NUM_THREADS; do
 		grep -q "^$knob " <<<"$output" || { echo "not listed: $knob"; return 1; }
 	done
-	run "$FETTLE" knobs num_workers
-	[[ $output == *'passed as  argument, --num-workers'* ]]
-	[[ $output == *'proof      effective'* ]]
-	[[ $output == *'never proposed'* ]]
+	for domain in nccl nccl_net sharp cuda_allocator dataloader fsdp zero megatron precision placement efa; do
+		grep -qx -e "-- $domain" <<<"$output" || { echo "no domain $domain"; return 1; }
+	done
+	run "$FETTLE" knobs dataloader
+	[ "${lines[0]}" = '-- dataloader' ]
+	[[ ${lines[1]} == num_workers*neutral*storage*effective* ]]
+	[[ $output != *NCCL_* ]]
+	[ "$("$FETTLE" knobs 'NCCL_*CTAS' | grep -c '^NCCL_')" -eq 3 ]
+	[ "$("$FETTLE" knobs buffsize | grep -c '^NCCL_')" -eq 3 ]
 	"$FETTLE" knobs --json >k.json
 	[ "$(jq 'map(select(.name == "batch_size")) | .[0].class' k.json)" = '"optimisation"' ]
-	[ "$(jq 'map(select(.summary == null or .passed_as == null or .proof == null)) | length' k.json)" -eq 0 ]
-	[ "$("$FETTLE" knobs num_workers --json | jq -r '.values | join(" ")')" = '1 2 4 8' ]
+	[ "$(jq 'map(select(.summary == null or .proof == null or (.passed_as == null and .passed == {}))) | length' k.json)" -eq 0 ]
+	[ "$("$FETTLE" knobs dataloader --json | jq -r '.[0].values | join(" ")')" = '1 2 4 8' ]
 }
 
-@test "knobs: an unknown one, and a workspace that is not there" {
-	run "$FETTLE" knobs num_worker
-	[ "$status" -eq 4 ]
+@test "knobs explain: all about one, by its name, its variable, or what a framework calls it" {
+	run "$FETTLE" knobs explain num_workers
+	[ "$status" -eq 0 ]
+	[[ $output == *'passed as  argument, --num-workers'* ]]
+	[[ $output == *'hf_trainer  --dataloader_num_workers'* ]]
+	[[ $output == *'proof      effective'* ]]
+	[[ $output == *'mistakes   it counts per rank'* ]]
+	[[ $output == *'in this workspace: never proposed'* ]]
+	run "$FETTLE" knobs explain NCCL_IB_TIMEOUT
+	[[ $output == *'default    14 from nccl 2.3.5, 18 from nccl 2.14.3, 20 from nccl 2.23.4'* ]]
+	run "$FETTLE" knobs explain NCCL_SHM_USE_CUDA_MEMCPY
+	[[ $output == *'exists     from nccl 2.13.4, gone with nccl 2.30.7'* ]]
+	run "$FETTLE" knobs explain dataloader_num_workers
+	[ "${lines[0]}" = num_workers ]
+	[ "$("$FETTLE" knobs explain LD_PRELOAD --json | jq -r 'map(.name) | join(" ")')" = 'jemalloc tcmalloc' ]
+	[ "$("$FETTLE" knobs explain NCCL_BUFFSIZE --json | jq -r .documented)" = debug ]
+}
+
+@test "knobs new: a file that loads as it stands" {
+	mkdir -p more/knobs
+	"$FETTLE" knobs new my_knob >more/knobs/my_knob.lua
+	env FETTLE_RECIPE_PATH="$PWD/more" "$FETTLE" knobs explain my_knob | grep -q 'environment, MY_VARIABLE'
+	printf 'return { name = "c", objective = "trial_wall_s", knobs = { "my_knob" },\n' >c.lua
+	printf 'workload = { command = { "true" } } }\n' >>c.lua
+	env FETTLE_RECIPE_PATH="$PWD/more" "$FETTLE" check c.lua
+	run "$FETTLE" knobs new 'a b'
+	[ "$status" -eq 2 ]
+}
+
+@test "knobs: an unknown one, wrong words, and a workspace that is not there" {
+	for words in num_wrokers 'explain num_worker'; do
+		# shellcheck disable=SC2086
+		run "$FETTLE" knobs $words
+		[ "$status" -eq 4 ] || { echo "$words: $output"; return 1; }
+	done
 	[[ $output == *'did you mean "num_workers"'* ]]
+	for words in explain new 'num_workers pin_memory' 'explain a b'; do
+		# shellcheck disable=SC2086
+		run "$FETTLE" knobs $words
+		[ "$status" -eq 2 ] || { echo "$words: $output"; return 1; }
+	done
 	run "$FETTLE" knobs -w none num_workers
 	[ "$status" -eq 4 ]
 }

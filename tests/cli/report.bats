@@ -139,7 +139,8 @@ documented() {
 }
 
 @test "knobs: a knob that only the campaign knows shows its verdicts" {
-	run "$FETTLE" knobs good
+	run "$FETTLE" knobs explain good
 	[ "$status" -eq 0 ]
+	[[ $output == *'in this workspace: '*' tested, 1 accepted'* ]]
 	[[ $output == *'campaign 1 small: (not set) -> it'*'accepted, +'* ]]
 }
