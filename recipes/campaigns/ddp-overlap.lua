@@ -29,7 +29,7 @@ return {
 		},
 	},
 	mode = "quick",
-	rounds = 2,
+	rounds = 1,
 	warmup_trials = 0, -- every trial is a process of its own with 20 steps of warm-up
 	budget = { minutes = 30 },
 	blocks = { aa = 3, final = 3, soak = 3 },
