@@ -87,6 +87,41 @@ losses() {
 	[ -z "$(find "$BATS_TEST_TMPDIR" -name '*.tmp.*')" ]
 }
 
+# The GPT of the GPU campaigns, as small as it goes.
+gpt() {
+	local start=(/usr/bin/python3)
+	[ "$1" != ranks ] || { start=("$BATS_TEST_DIRNAME/../workloads/ranks.py" 2 /usr/bin/python3) && shift; }
+	"${start[@]}" "$DEMO/../gpt/train.py" --layers 1 --width 64 --context 32 --batch-size 4 --documents 64 --steps 6 "$@"
+}
+
+@test "gpt/train.py: its loss is the same whatever the loader, and learns" {
+	FETTLE_METRICS=$BATS_TEST_TMPDIR/m gpt >"$BATS_TEST_TMPDIR/a"
+	gpt --num-workers 2 --prefetch-factor 3 --pin-memory --read-loss-late >"$BATS_TEST_TMPDIR/b"
+	jq -es 'length == 5 and ([.[].step] == [range(2; 7)]) and all(.[]; .data_wait_ms > 0 and .data_wait_ms < .step_time_ms and
+		((.throughput_samples_per_s * .step_time_ms / 1000 - 4) | fabs) < 1e-6 and
+		((.throughput_tokens_per_s / .throughput_samples_per_s - 32) | fabs) < 1e-6)' "$BATS_TEST_TMPDIR/m"
+	losses "$BATS_TEST_TMPDIR/a" | head -4 >"$BATS_TEST_TMPDIR/la" # of the last step nobody reads the loss late
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/la")" -eq 4 ]
+	diff "$BATS_TEST_TMPDIR/la" <(losses "$BATS_TEST_TMPDIR/b")
+	gpt --cached-batches 1 --steps 30 --lr 0.01 | awk '{ if (!n++) first = $4; last = $4 } END { exit !(last < first / 2) }'
+}
+
+@test "gpt/train.py: two ranks average their gradients, checkpoints are whole, settings are taken" {
+	gpt ranks --parallel ddp --cached-batches 4 --bucket-cap-mb 1 --gradient-as-bucket-view >"$BATS_TEST_TMPDIR/a"
+	[ "$(losses "$BATS_TEST_TMPDIR/a" | wc -l)" -eq 5 ]
+	mkdir "$BATS_TEST_TMPDIR/sync" "$BATS_TEST_TMPDIR/async"
+	gpt --varied-lengths --recompute --save-every 4 --save-dir "$BATS_TEST_TMPDIR/sync"
+	FETTLE_CKPT_DIR=$BATS_TEST_TMPDIR/async gpt --varied-lengths --recompute --save-every 4 --save-async
+	/usr/bin/python3 -c '
+import sys, torch
+a, b = (torch.load(d + "/ckpt.pt") for d in sys.argv[1:])
+assert a["step"] == b["step"] == 4 and all(torch.equal(a["model"][k], b["model"][k]) for k in a["model"])
+' "$BATS_TEST_TMPDIR/sync" "$BATS_TEST_TMPDIR/async"
+	run gpt --width 100
+	[ "$status" -eq 2 ]
+	[[ $output == *"--width must be a multiple of 64"* ]]
+}
+
 @test "mini learns, and its loss does not depend on the loader threads" {
 	"$MINI" --data "$MINI_DATA" --steps 60 >"$BATS_TEST_TMPDIR/a"
 	"$MINI" --data "$MINI_DATA" --steps 60 --loader-threads 3 --ahead 4 >"$BATS_TEST_TMPDIR/b"
