@@ -46,7 +46,8 @@ struct lint_setting {
 	const char *file;
 	int line;
 	const char *layer; /* who sets it: "export", "shell" (not exported), "prefix" (for one
-			      command), "env file", "nccl.conf", "campaign" */
+			      command), "command" (an option of a launcher), "env file",
+			      "nccl.conf", "campaign" */
 };
 
 /* What is to be checked. Texts are copied. */

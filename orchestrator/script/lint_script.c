@@ -100,6 +100,75 @@ static void add_variable(struct lint_input *in, const struct sbatch *s, const st
 						      .layer = layers[v->how]});
 }
 
+/* NAME=VALUE of a launcher's option, or several with commas between them. */
+static void add_given(struct lint_input *in, const struct sbatch *s, int line, const char *text)
+{
+	while (*text) {
+		size_t name = shell_name_length(text), all = strcspn(text, ",");
+		_cleanup_free_ char *key = xstrndup(text, name), *value = NULL;
+
+		if (!name || text[name] != '=')
+			return;
+		value = xstrndup(text + name + 1, all - name - 1);
+		lint_input_setting(in, &(struct lint_setting){.name = key,
+							      .value = strchr(value, '$') ? NULL
+											  : value,
+							      .text = value,
+							      .dynamic = strchr(value, '$'),
+							      .file = s->name,
+							      .line = line,
+							      .layer = "command"});
+		text += all + (text[all] == ',');
+	}
+}
+
+/* What launchers set for their ranks: mpirun -x, apptainer --env, docker -e. (srun's --export is
+ * among the script's variables.) */
+static void add_launcher_settings(struct lint_input *in, const struct sbatch *s,
+				  const struct sbatch_launch *l)
+{
+	static const char *const options[] = {"-x", "--env", "-e", NULL};
+
+	for (size_t i = 0; i < l->options.n; i++)
+		for (size_t k = 0; options[k]; k++) {
+			const char *word = l->options.v[i].text;
+			size_t n = strlen(options[k]);
+
+			if (str_eq(word, options[k]) && i + 1 < l->options.n)
+				add_given(in, s, l->line, l->options.v[i + 1].text);
+			else if (str_starts(word, options[k]) && word[n] == '=')
+				add_given(in, s, l->line, word + n + 1);
+		}
+}
+
+/* NAME=VALUE before a command inside of `bash -c TEXT`, and export in it. */
+static void add_inner_settings(struct lint_input *in, const struct sbatch *s,
+			       const struct sbatch_launch *l)
+{
+	const struct shell_words *words = &s->body.v[l->command].words;
+	_cleanup_free_ char *text = NULL;
+	struct shell inner = {0};
+
+	if (!l->inner_word || l->inner_word >= words->n)
+		return;
+	text = shell_literal(words->v[l->inner_word].text, &s->values);
+	shell_read(text ? text : "", text ? strlen(text) : 0, l->line, &inner);
+	for (size_t i = 0; i < inner.n; i++) {
+		const struct shell_command *c = &inner.v[i];
+		bool export = c->words.n && str_eq(c->words.v[0].text, "export");
+
+		for (size_t j = 0; j < c->n_assigns && c->words.n; j++) {
+			_cleanup_free_ char *given = xasprintf("%s=%s", c->assigns[j].name,
+							       c->assigns[j].value.text);
+
+			add_given(in, s, c->line, given);
+		}
+		for (size_t j = 1; export && j < c->words.n; j++)
+			add_given(in, s, c->line, c->words.v[j].text);
+	}
+	shell_free(&inner);
+}
+
 static void add_launch(struct lint_input *in, const struct sbatch *s, const struct sbatch_launch *l)
 {
 	struct strv words = {0};
@@ -113,6 +182,8 @@ static void add_launch(struct lint_input *in, const struct sbatch *s, const stru
 	for (size_t i = 0; i < l->args.n; i++)
 		strv_add(&words, l->args.v[i].text);
 	lint_input_command_at(in, &words, program, s->name, l->line);
+	add_launcher_settings(in, s, l);
+	add_inner_settings(in, s, l);
 	strv_free(&words);
 }
 

@@ -46,7 +46,7 @@ end
 local function exported(env, x, but)
 	local names = {}
 	for name, s in pairs(env) do
-		if of_ours(s, x) and s.layer ~= "prefix" and not (but and but(name)) then
+		if of_ours(s, x) and s.layer ~= "prefix" and s.layer ~= "command" and not (but and but(name)) then
 			names[#names + 1] = name
 		end
 	end

@@ -83,3 +83,46 @@ recipe() { # recipe COMMAND KNOBS: a campaign of its own
 	find "$FETTLE_WORKSPACE/blocks" -name metrics.jsonl | wc -l | diff - "$BATS_TEST_TMPDIR/first"
 	[ "$(sql "SELECT count(DISTINCT value) FROM v_metric WHERE metric = 'loss' AND stat = 'last'")" = 1 ]
 }
+
+@test "settings that lint refuses are never tried, however fast they would look" {
+	cat >"$BATS_TEST_TMPDIR/own.lua" <<-'END'
+		local function env(name, value)
+			return { name = name .. "_own", env = name, class = "neutral", values = { value } }
+		end
+		return { name = "own", objective = "trial_wall_s", workload = { command = { "true", "--hidden-size", 64 } },
+			knobs = { env("NCCL_NCHANNELS", "8"), env("NCCL_BUFFSIZE", "16M"), env("nccl_algo", "Ring"),
+				env("NCCL_P2P_LEVEL", "nvl"), env("OMP_NUM_THREAD", "4"), env("NCCL_IB_CUDA_SUPPORT", "1"),
+				env("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:true"), env("CUDA_MODULE_LOADING", "lazy"),
+				{ name = "hidden", arg = "--hidden-size", class = "neutral", values = { 128 } },
+				env("MALLOC_ARENA_MAX", "2") },
+			mode = "quick", rounds = 1, seed = 1, scheduler = "fake" }
+	END
+	cat >"$BATS_TEST_TMPDIR/truth.json" <<-'END'
+		{"effects":{"NCCL_NCHANNELS=8":0.5,"NCCL_BUFFSIZE=16M":0.5,"nccl_algo=Ring":0.5,"NCCL_P2P_LEVEL=nvl":0.5,
+		"OMP_NUM_THREAD=4":0.5,"NCCL_IB_CUDA_SUPPORT=1":0.5,"CUDA_MODULE_LOADING=lazy":0.5,"MALLOC_ARENA_MAX=2":0.3,
+		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:true":0.5,"--hidden-size":0.5},"sd_run":0.01}
+	END
+	"$FETTLE" run -q --fake "$BATS_TEST_TMPDIR/truth.json" "$BATS_TEST_TMPDIR/own.lua" >"$BATS_TEST_TMPDIR/out"
+	cat "$BATS_TEST_TMPDIR/out"
+	[ "$(sql "SELECT count(DISTINCT knob) FROM v_hypothesis WHERE state = 'linted_out'")" = 9 ]
+	[ "$(sql "SELECT DISTINCT knob FROM v_hypothesis WHERE state <> 'linted_out'")" = MALLOC_ARENA_MAX_own ]
+	[[ $(why hidden) == "linted_out: "*"another model"* ]]
+	[[ $(why NCCL_BUFFSIZE_own) == "linted_out: "*"is read as 16"*"write: NCCL_BUFFSIZE=16777216" ]]
+	grep -q 'NCCL_NCHANNELS.*linted out' "$BATS_TEST_TMPDIR/out"
+}
+
+@test "a campaign without a value left, or whose own settings are wrong, is named with status 2 and not begun" {
+	recipe '"--work-ms", "5"' '{ name = "threads", env = "NCCL_THREADS", class = "neutral", values = { 64, 128 } }'
+	for verb in run plan check; do
+		run "$FETTLE" "$verb" "$BATS_TEST_TMPDIR/own.lua"
+		[ "$status" -eq 2 ]
+		[[ $output == *"own.lua:"*"no value is left"*"NCCL_NTHREADS=64"* ]]
+	done
+	recipe '"--work-ms", "5"' '"OMP_NUM_THREADS"'
+	sed -i 's/metrics = { file = true }/env = { NCCL_BUFSIZE = 1 }, &/' "$BATS_TEST_TMPDIR/own.lua"
+	run "$FETTLE" run "$BATS_TEST_TMPDIR/own.lua"
+	[ "$status" -eq 2 ]
+	[[ $output == *"NCCL_BUFSIZE=1"*"write: NCCL_BUFFSIZE=1"*"--anyway insists"* ]]
+	[ ! -e "$FETTLE_WORKSPACE" ]
+	"$FETTLE" plan --anyway "$BATS_TEST_TMPDIR/own.lua"
+}
