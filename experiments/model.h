@@ -422,6 +422,11 @@ struct effective_value {
 	enum proof_level level;
 };
 
+/* Revision of what makes values out of raw files: the probes, and how a trial's window is cut and
+ * summed up. Raise it with any change by which files that were read before give other values:
+ * stored values carry it, and `fettle reparse` says what became of them. */
+enum { PARSER_REV = 1 };
+
 struct trial_result {
 	int slot, repeat;
 	int64_t arm; /* arm id */

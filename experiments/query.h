@@ -283,6 +283,31 @@ int query_attempt_ingest(struct db *db, int64_t attempt_id, const char *manifest
 			 const struct trial_result *trials, size_t n, const char *const *nodes,
 			 size_t n_nodes, int64_t now_us, bool *again, struct err *e);
 
+/* What a second reading of an attempt's files gave otherwise than the first. */
+struct reread {
+	struct revalue {
+		int slot;
+		char *metric, *stat, *labels;
+		double was, is; /* NaN: it was not there, or is no longer */
+	} * v;
+	size_t n, cap;
+	struct restate {
+		int slot;
+		enum trial_state was, is;
+		char *reason; /* why it is that now, or NULL */
+	} * states;
+	size_t n_states, cap_states;
+};
+void reread_done(struct reread *r);
+/* Put what the parsers of this program make of the files of a valid attempt in place of what is
+ * stored: the trials' states, reasons, values and evidence, and the attempt's parser_rev. Nothing
+ * else changes, whatever was decided by the old values. ERR_STATE, and nothing is changed, when the
+ * attempt does not count, when its manifest is another (manifest_hash NULL: not asked) or a slot
+ * has no trial. [tx] */
+int query_attempt_reread(struct db *db, int64_t attempt_id, const char *manifest_hash,
+			 const struct trial_result *trials, size_t n, int64_t now_us,
+			 struct reread *out, struct err *e);
+
 /* -- where it ran, and what ablation found --------------------------------------------------- */
 
 /* Nodes of the valid attempts of a campaign's stages, by seq of the stage and name: what an

@@ -24,6 +24,12 @@ enum {
 	LABEL_PUT,
 	METRIC_PUT,
 	VALID,
+	TRIAL_GET,
+	TRIAL_SET,
+	METRICS_GET,
+	METRICS_DROP,
+	EFFECTIVE_DROP,
+	REV_SET,
 	NODES_DROP,
 	NODE_PUT,
 	EVENT_ONCE,
@@ -54,7 +60,16 @@ const char *const query_sql_ingest[] = {
 	[METRIC_PUT] = "INSERT OR REPLACE INTO metric(trial, def, label, stat, value) "
 		       "VALUES (:trial, :def, :label, :stat, :value)",
 	[VALID] = "UPDATE attempt SET state = 'valid', reason = NULL, manifest_hash = :hash, "
-		  "ended_us = :now WHERE id = :id",
+		  "ended_us = :now, parser_rev = :rev WHERE id = :id",
+	[TRIAL_GET] = "SELECT id, state, reason FROM trial WHERE attempt = :attempt AND "
+		      "slot = :slot",
+	[TRIAL_SET] = "UPDATE trial SET state = :state, reason = :reason WHERE id = :id",
+	[METRICS_GET] = "SELECT d.name, m.stat, l.labels, m.value FROM metric m "
+			"JOIN metric_def d ON d.id = m.def JOIN labelset l ON l.id = m.label "
+			"WHERE m.trial = :id ORDER BY d.name, m.stat, l.labels",
+	[METRICS_DROP] = "DELETE FROM metric WHERE trial = :id",
+	[EFFECTIVE_DROP] = "DELETE FROM effective WHERE trial = :id",
+	[REV_SET] = "UPDATE attempt SET parser_rev = :rev WHERE id = :id",
 	[NODES_DROP] = "DELETE FROM allocation_node WHERE allocation = :id AND by_agent = 0",
 	[NODE_PUT] = "INSERT OR IGNORE INTO allocation_node(allocation, node, by_agent) "
 		     "VALUES (:id, :node, 1)",
@@ -299,16 +314,23 @@ static int put_trial_row(const struct ingest *in, const struct trial_result *t, 
 	return rc;
 }
 
-static int put_trial(struct ingest *in, const struct trial_result *t)
+static int put_values(struct ingest *in, const struct trial_result *t, int64_t id)
 {
-	int64_t id;
-	int rc = put_trial_row(in, t, &id);
+	int rc = 0;
 
 	for (size_t i = 0; i < t->n_metrics && rc == 0; i++)
 		rc = put_metric(in, t, id, &t->metrics[i]);
 	for (size_t i = 0; i < t->n_effective && rc == 0; i++)
 		rc = put_effective(in, id, &t->effective[i]);
 	return rc;
+}
+
+static int put_trial(struct ingest *in, const struct trial_result *t)
+{
+	int64_t id;
+	int rc = put_trial_row(in, t, &id);
+
+	return rc < 0 ? rc : put_values(in, t, id);
 }
 
 static const struct trial_result *trial_of(const struct trial_result *v, size_t n, int64_t slot)
@@ -384,6 +406,7 @@ static int set_valid(const struct ingest *in, const char *hash)
 	bind_i64(&s, ":id", in->t->id);
 	bind_text(&s, ":hash", hash);
 	bind_i64(&s, ":now", in->now_us);
+	bind_i64(&s, ":rev", PARSER_REV);
 	return stmt_run(&s);
 }
 
@@ -409,20 +432,26 @@ static int note_late(const struct ingest *in)
 	return note(in, "late", text);
 }
 
+static int note_refused(const struct ingest *in)
+{
+	_cleanup_free_ char *rest = NULL;
+
+	if (in->refused <= REFUSED_EVENTS_MAX)
+		return 0;
+	rest = xasprintf("block %lld, attempt %d: %zu further values are left out",
+			 (long long)in->t->block, in->t->number, in->refused - REFUSED_EVENTS_MAX);
+	return note(in, "out_of_range", rest);
+}
+
 static int store(struct ingest *in, const char *hash, const struct trial_result *trials, size_t n,
 		 const char *const *nodes, size_t n_nodes)
 {
-	_cleanup_free_ char *rest = NULL;
 	int rc = check_slots(in, trials, n);
 
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = put_trial(in, &trials[i]);
-	if (rc == 0 && in->refused > REFUSED_EVENTS_MAX) {
-		rest = xasprintf("block %lld, attempt %d: %zu further values are left out",
-				 (long long)in->t->block, in->t->number,
-				 in->refused - REFUSED_EVENTS_MAX);
-		rc = note(in, "out_of_range", rest);
-	}
+	if (rc == 0)
+		rc = note_refused(in);
 	if (rc == 0)
 		rc = put_nodes(in, nodes, n_nodes);
 	if (rc == 0)
@@ -464,5 +493,195 @@ int query_attempt_ingest(struct db *db, int64_t attempt_id, const char *manifest
 	free(t.hash);
 	if (rc == 0)
 		*again = seen;
+	return rc;
+}
+
+/* -- read again ------------------------------------------------------------------------------ */
+
+/* The values of a trial as they are stored, by name, stat and labels; heap. */
+static int load_values(struct db *db, int64_t trial, int slot, bool is_old, struct reread *out,
+		       struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(METRICS_GET), "read the values", e);
+
+	bind_i64(&s, ":id", trial);
+	while (stmt_row(&s)) {
+		double v = col_real(&s, "value");
+
+		out->v = xgrow(out->v, out->n, &out->cap, sizeof *out->v);
+		out->v[out->n++] = (struct revalue){.slot = slot,
+						    .metric = col_text(&s, "name"),
+						    .stat = col_text(&s, "stat"),
+						    .labels = col_text(&s, "labels"),
+						    .was = is_old ? v : NAN,
+						    .is = is_old ? NAN : v};
+	}
+	return stmt_close(&s);
+}
+
+static void revalue_done(struct revalue *v)
+{
+	free(v->metric);
+	free(v->stat);
+	free(v->labels);
+}
+
+void reread_done(struct reread *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		revalue_done(&r->v[i]);
+	for (size_t i = 0; i < r->n_states; i++) {
+		free(r->states[i].reason);
+	}
+	free(r->v);
+	free(r->states);
+	*r = (struct reread){0};
+}
+
+static int compare_values(const struct revalue *a, const struct revalue *b)
+{
+	int c = strcmp(a->metric, b->metric);
+
+	if (c == 0)
+		c = strcmp(a->stat, b->stat);
+	return c ? c : strcmp(a->labels, b->labels);
+}
+
+/* out->v from `first` on holds the old values, then from `middle` on the new ones, both in order:
+ * what remains is what differs. */
+static void keep_differences(struct reread *out, size_t first, size_t middle)
+{
+	size_t a = first, b = middle, to = 0;
+	_cleanup_free_ struct revalue *kept = xcalloc(out->n - first + 1, sizeof *kept);
+
+	while (a < middle || b < out->n) {
+		int c = a == middle ? 1 : b == out->n ? -1 : compare_values(&out->v[a], &out->v[b]);
+		struct revalue v = c <= 0 ? out->v[a++] : out->v[b++];
+
+		if (c == 0) {
+			v.is = out->v[b].is;
+			revalue_done(&out->v[b++]);
+		}
+		if (v.was == v.is)
+			revalue_done(&v);
+		else
+			kept[to++] = v;
+	}
+	memcpy(out->v + first, kept, to * sizeof *kept);
+	out->n = first + to;
+}
+
+static int run_for(struct db *db, int which, const char *what, int64_t id, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(which), what, e);
+
+	bind_i64(&s, ":id", id);
+	return stmt_run(&s);
+}
+
+static int set_trial(const struct ingest *in, const struct trial_result *t, int64_t id)
+{
+	struct stmt s = stmt_open(in->db, SQL(TRIAL_SET), "store the trial", in->e);
+
+	bind_i64(&s, ":id", id);
+	bind_text(&s, ":state", trial_state_name(t->state));
+	bind_text(&s, ":reason", t->reason);
+	return stmt_run(&s);
+}
+
+/* The row of a trial; its state goes to out when the files now say another. */
+static int find_trial(const struct ingest *in, const struct trial_result *t, int64_t *id,
+		      struct reread *out)
+{
+	struct stmt s = stmt_open(in->db, SQL(TRIAL_GET), "read the trial", in->e);
+	enum trial_state was = TRIAL_OK;
+
+	bind_i64(&s, ":attempt", in->t->id);
+	bind_i64(&s, ":slot", t->slot);
+	if (stmt_row(&s)) {
+		*id = col_i64(&s, "id");
+		COL_WORD(&s, "state", trial_state, &was);
+		if (was != t->state) {
+			out->states = xgrow(out->states, out->n_states, &out->cap_states,
+					    sizeof *out->states);
+			out->states[out->n_states++] = (struct restate){
+				.slot = t->slot,
+				.was = was,
+				.is = t->state,
+				.reason = xstrdup(t->reason)};
+		}
+	} else {
+		stmt_fail(&s, ERR_STATE, "attempt %d of block %lld has no trial of slot %d",
+			  in->t->number, (long long)in->t->block, t->slot);
+	}
+	return stmt_close(&s);
+}
+
+static int replace_trial(struct ingest *in, const struct trial_result *t, struct reread *out)
+{
+	size_t first = out->n, middle;
+	int64_t id = 0;
+	int rc = find_trial(in, t, &id, out);
+
+	if (rc == 0)
+		rc = load_values(in->db, id, t->slot, true, out, in->e);
+	middle = out->n;
+	if (rc == 0)
+		rc = run_for(in->db, METRICS_DROP, "replace the values", id, in->e);
+	if (rc == 0)
+		rc = run_for(in->db, EFFECTIVE_DROP, "replace the values", id, in->e);
+	if (rc == 0)
+		rc = set_trial(in, t, id);
+	if (rc == 0)
+		rc = put_values(in, t, id);
+	if (rc == 0)
+		rc = load_values(in->db, id, t->slot, false, out, in->e);
+	if (rc == 0)
+		keep_differences(out, first, middle);
+	return rc;
+}
+
+static int replace_all(struct ingest *in, const char *hash, const struct trial_result *trials,
+		       size_t n, struct reread *out)
+{
+	struct stmt s;
+	int rc = 0;
+
+	if (in->t->state != ATTEMPT_VALID || (hash && !str_eq(in->t->hash, hash)))
+		return err_set(in->e, ERR_STATE,
+			       in->t->state == ATTEMPT_VALID
+				       ? "its files are not those that were stored"
+				       : "it does not count");
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = replace_trial(in, &trials[i], out);
+	if (rc == 0)
+		rc = note_refused(in);
+	if (rc < 0)
+		return rc;
+	s = stmt_open(in->db, SQL(REV_SET), "note the parsers' revision", in->e);
+	bind_i64(&s, ":id", in->t->id);
+	bind_i64(&s, ":rev", PARSER_REV);
+	return stmt_run(&s);
+}
+
+int query_attempt_reread(struct db *db, int64_t attempt_id, const char *manifest_hash,
+			 const struct trial_result *trials, size_t n, int64_t now_us,
+			 struct reread *out, struct err *e)
+{
+	struct target t = {0};
+	struct ingest in = {.db = db, .t = &t, .now_us = now_us, .e = e};
+	bool own;
+	int rc = db_enter(db, "replace the values of an attempt", &own, e);
+
+	*out = (struct reread){0};
+	if (rc < 0)
+		return rc;
+	rc = read_target(db, attempt_id, &t, e);
+	if (rc == 0)
+		rc = replace_all(&in, manifest_hash, trials, n, out);
+	rc = db_leave(db, own, rc, e);
+	free(t.hash);
+	if (rc < 0)
+		reread_done(out);
 	return rc;
 }

@@ -327,6 +327,35 @@ static int resume_state(struct campaign *c, struct err *e)
 	return rc;
 }
 
+static int open_row(struct campaign *c, int64_t id, const struct campaign_options *o, struct err *e)
+{
+	int rc;
+
+	c->tell = o->tell;
+	c->tell_ctx = o->tell_ctx;
+	c->ends_changed = true;
+	if ((rc = query_campaign_get(c->ws->db, id, &c->row, e)) < 0 ||
+	    (rc = load_recipe(c, o->recipe, e)) < 0 || (rc = load_env(c, e)) < 0 ||
+	    (rc = take_lease(c, o->take_over, e)) < 0)
+		return rc;
+	return load_cost(c, e);
+}
+
+int campaign_open_stored(struct workspace *w, int64_t id, const struct campaign_options *o,
+			 struct campaign **out, struct err *e)
+{
+	struct campaign *c = xcalloc(1, sizeof *c);
+	int rc;
+
+	c->ws = w;
+	if ((rc = open_row(c, id, o, e)) < 0 || (rc = facts_load(c, e)) < 0) {
+		campaign_close(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}
+
 int campaign_open(struct workspace *w, int64_t id, const struct campaign_options *o,
 		  struct campaign **out, struct err *e)
 {
@@ -334,14 +363,8 @@ int campaign_open(struct workspace *w, int64_t id, const struct campaign_options
 	int rc;
 
 	c->ws = w;
-	c->tell = o->tell;
-	c->tell_ctx = o->tell_ctx;
-	c->ends_changed = true;
-	if ((rc = query_campaign_get(w->db, id, &c->row, e)) < 0 ||
-	    (rc = load_recipe(c, o->recipe, e)) < 0 || (rc = load_env(c, e)) < 0 ||
-	    (rc = take_lease(c, o->take_over, e)) < 0 || (rc = load_cost(c, e)) < 0 ||
-	    (rc = resume_state(c, e)) < 0 || (rc = open_scheduler(c, o, e)) < 0 ||
-	    (rc = facts_load(c, e)) < 0) {
+	if ((rc = open_row(c, id, o, e)) < 0 || (rc = resume_state(c, e)) < 0 ||
+	    (rc = open_scheduler(c, o, e)) < 0 || (rc = facts_load(c, e)) < 0) {
 		campaign_close(c);
 		return rc;
 	}
@@ -617,7 +640,7 @@ static int act(struct campaign *c, const struct action *a, enum campaign_step *o
 	return 0;
 }
 
-static int beat(struct campaign *c, struct err *e)
+int campaign_beat(struct campaign *c, struct err *e)
 {
 	int64_t now = clock_mono_us(c->ws->clock);
 
@@ -635,7 +658,7 @@ int campaign_step(struct campaign *c, enum campaign_step *out, struct err *e)
 							 : NULL;
 	struct action a;
 	size_t n = 0;
-	int rc = beat(c, e);
+	int rc = campaign_beat(c, e);
 
 	*out = CAMPAIGN_OVER;
 	if (rc < 0 || c->row.state != CAMPAIGN_RUNNING)

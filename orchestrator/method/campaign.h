@@ -85,6 +85,34 @@ int campaign_cancel(struct campaign *c, const char *why, struct err *e);
 int campaign_converge(struct workspace *w, int64_t id, const struct campaign_options *o,
 		      struct err *e);
 
+/* A conclusion, and what the values that are stored now would say. */
+struct campaign_again {
+	char *about;        /* "confirm 5: num_workers=2" */
+	char *was, *is;     /* words of a verdict or of a fix; NULL: nothing was concluded */
+	double est, est_is; /* relative effects */
+};
+/* What a second reading of a campaign's raw files changed. */
+struct campaign_reparse {
+	size_t attempts;  /* read again */
+	struct strv kept; /* attempts whose old values stay, and why: "blocks/3.1: ..." */
+	struct reparse_change {
+		char *metric, *stat;
+		size_t changed, added, gone; /* values */
+		double low, high;            /* of those changed, relative to the old ones */
+	} * changes;                         /* by metric and stat */
+	size_t n_changes, cap_changes;
+	struct strv states;           /* trials: "blocks/3.1, slot 2: failed -> ok" */
+	struct campaign_again *again; /* conclusions, by stage */
+	size_t n_again, cap_again;
+};
+/* Read the raw files of every attempt that counts again with the parsers of this program, and put
+ * what they give in place of the stored values, one transaction an attempt: whoever is killed has
+ * some attempts read anew and the others not, and does it again. What was concluded stays. ERR_TEMP
+ * while another process runs the campaign. */
+int campaign_reread(struct workspace *w, int64_t id, struct campaign_reparse *out, struct err *e);
+void campaign_reparse_done(struct campaign_reparse *r);
+bool campaign_again_differs(const struct campaign_again *a);
+
 const struct campaign_row *campaign_get(const struct campaign *c);
 
 #endif

@@ -201,11 +201,11 @@ static int put_final(struct campaign *c, const struct stage_row *s, const struct
 	return rc < 0 ? rc : query_stage_close(c->ws->db, s->id, note, e);
 }
 
-static int conclude_final(struct campaign *c, const struct stage_row *s, struct err *e)
+/* The fix against the original default, and what the guards say of it. */
+static int find_final(struct campaign *c, const struct stage_row *s, struct stats_mean_ci *ci,
+		      struct guard_results *guards, struct err *e)
 {
 	_cleanup_free_ double *d = NULL;
-	struct guard_results guards = {0};
-	struct stats_mean_ci ci;
 	struct pairs p;
 	size_t n;
 	int rc = pairs_load(c, s, &p, e);
@@ -213,9 +213,47 @@ static int conclude_final(struct campaign *c, const struct stage_row *s, struct 
 	if (rc < 0)
 		return rc;
 	n = pairs_diff(&p, 1, &d);
-	ci = stats_mean_ci(d, n, 0.95);
-	rc = pairs_guard_results(c, s, 1, &p, &guards, e);
+	*ci = stats_mean_ci(d, n, 0.95);
+	rc = pairs_guard_results(c, s, 1, &p, guards, e);
 	pairs_done(&p);
+	return rc;
+}
+
+/* What a soak or a long run made of the state since is not looked at: only whether the final stage
+ * would still say what lets them begin. */
+static int again_final(struct campaign *c, const struct stage_row *s, struct campaign_again *out,
+		       struct err *e)
+{
+	struct guard_results guards = {0};
+	struct stats_mean_ci ci = {0};
+	struct fix_row fix = {0};
+	bool found = false, holds;
+	int rc = query_fix_get(c->ws->db, c->row.id, &fix, &found, e);
+
+	if (rc == 0 && found && fix.stage == s->id &&
+	    (rc = find_final(c, s, &ci, &guards, e)) == 0) {
+		const char *is = fix_state(&ci, guards.worst, false);
+
+		holds = str_eq(is, "validated") &&
+			(str_eq(fix.state, "accepted, pending convergence") ||
+			 str_eq(fix.state, "rejected: loss not held") ||
+			 facts_stage(&c->facts, STAGE_SOAK, 0));
+		out->was = xstrdup(fix.state);
+		out->is = xstrdup(holds ? fix.state : is);
+		out->est = fix.est;
+		out->est_is = stats_relative(ci.mean);
+	}
+	guard_results_done(&guards);
+	fix_row_done(&fix);
+	return rc;
+}
+
+static int conclude_final(struct campaign *c, const struct stage_row *s, struct err *e)
+{
+	struct guard_results guards = {0};
+	struct stats_mean_ci ci = {0};
+	int rc = find_final(c, s, &ci, &guards, e);
+
 	if (rc == 0 && (rc = store_guards(c, s, &guards, e)) == 0)
 		rc = put_final(c, s, &ci, &guards, e);
 	guard_results_done(&guards);
@@ -467,7 +505,8 @@ const struct stage_ops fix_final = {.kind = STAGE_FINAL,
 				    .step = 5,
 				    .wanted = stage_fixed_blocks,
 				    .block_arms = stage_all_arms,
-				    .conclude = conclude_final};
+				    .conclude = conclude_final,
+				    .again = again_final};
 const struct stage_ops fix_soak = {.kind = STAGE_SOAK,
 				   .step = 5,
 				   .wanted = stage_fixed_blocks,

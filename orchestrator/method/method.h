@@ -98,10 +98,22 @@ struct stage_ops {
 	int (*look)(struct campaign *c, const struct stage_row *s, struct err *e);
 	/* Draw the conclusion and close the stage, in the caller's transaction. */
 	int (*conclude)(struct campaign *c, const struct stage_row *s, struct err *e);
+	/* What the values that are stored now say, beside what was concluded. Nothing is stored;
+	 * without a conclusion nothing is filled in. NULL: the stage concludes nothing of its own.
+	 */
+	int (*again)(struct campaign *c, const struct stage_row *s, struct campaign_again *out,
+		     struct err *e);
 };
 extern const struct stage_ops baseline_aa, experiment_screen, validate_confirm, ablate_ablate,
 	fix_final, fix_soak, converge_converge;
 const struct stage_ops *stage_ops_of(enum stage_kind k); /* NULL for a kind that no step runs yet */
+
+/* Everything but the scheduler: for what looks at a campaign, or mends it, and runs nothing. Its
+ * lease is ours, its state stays. */
+int campaign_open_stored(struct workspace *w, int64_t id, const struct campaign_options *o,
+			 struct campaign **out, struct err *e);
+/* The heartbeat of the lease, when it is due. */
+int campaign_beat(struct campaign *c, struct err *e);
 
 /* -- facts.c -------------------------------------------------------------------------------- */
 

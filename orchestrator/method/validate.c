@@ -279,9 +279,33 @@ static int conclude(struct campaign *c, const struct stage_row *s, struct err *e
 	return rc < 0 ? rc : query_stage_close(c->ws->db, s->id, v->outcome, e);
 }
 
+static int again(struct campaign *c, const struct stage_row *s, struct campaign_again *out,
+		 struct err *e)
+{
+	const struct verdict_row *was = NULL;
+	struct evaluation v = {0};
+	int rc;
+
+	for (size_t i = 0; i < c->facts.n_verdicts; i++)
+		if (c->facts.verdicts[i].stage == s->id && c->facts.verdicts[i].final_look)
+			was = &c->facts.verdicts[i];
+	if (!was)
+		return 0;
+	rc = evaluate(c, s, &v, e);
+	if (rc == 0) {
+		out->was = xstrdup(was->outcome);
+		out->is = xstrdup(v.decided ? verdict_outcome_name(v.verdict) : "undecided");
+		out->est = was->est;
+		out->est_is = stats_relative(v.decision.est);
+	}
+	evaluation_done(&v);
+	return rc;
+}
+
 const struct stage_ops validate_confirm = {.kind = STAGE_CONFIRM,
 					   .step = 4,
 					   .wanted = wanted,
 					   .block_arms = stage_all_arms,
 					   .look = look,
-					   .conclude = conclude};
+					   .conclude = conclude,
+					   .again = again};
