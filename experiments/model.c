@@ -281,6 +281,8 @@ void recipe_free(struct recipe *r)
 	free(r->question);
 	workload_done(&r->workload);
 	resources_done(&r->resources);
+	free(r->samplers.dcgm_exporter);
+	free(r->agent.dir);
 	free(r->budget.deadline);
 	strv_free(&r->budget.window);
 	strv_free(&r->budget.site_window);

@@ -319,6 +319,20 @@ struct resources {
 	struct strv among; /* nodes that blocks take turns on; empty: all */
 };
 
+/* What is sampled beside a trial (orchestrator/agent/sampler.h). */
+struct samplers {
+	int64_t period_ms;
+	bool every_node; /* of an allocation; else of the first only, and ranks of others are not
+			    proved */
+	char *dcgm_exporter; /* address of each node's own; NULL: none */
+};
+
+/* How the agent comes to the nodes. */
+struct agent_options {
+	bool sbcast; /* each node gets a copy of its own first */
+	char *dir;   /* where */
+};
+
 struct budget {
 	double wall_s;     /* 0: no bound */
 	double node_hours; /* 0: no bound */
@@ -355,6 +369,8 @@ struct recipe {
 	char *name, *question;
 	struct workload workload;
 	struct resources resources;
+	struct samplers samplers;
+	struct agent_options agent;
 	char *objective;      /* metric */
 	char *objective_stat; /* "mean" over the window by default */
 	enum better better;   /* of the objective */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "orchestrator/agent/dcgm.h"
 #include "orchestrator/agent/jread.h"
+#include "orchestrator/base/address.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 
@@ -189,9 +189,9 @@ static void read_sampler(struct jread *r, yajl_val top, struct block *b)
 	if (!*b->dcgm_url) {
 		free(b->dcgm_url);
 		b->dcgm_url = NULL;
-	} else if (dcgm_url_fault(b->dcgm_url)) {
+	} else if (address_fault(b->dcgm_url)) {
 		jread_fail(r, "dcgm_exporter", "\"%s\": %s", b->dcgm_url,
-			   dcgm_url_fault(b->dcgm_url));
+			   address_fault(b->dcgm_url));
 	}
 	b->sample_nodes = jread_int(r, v, "every_node", 1, 0, 1);
 	jread_enter(r, "evidence");

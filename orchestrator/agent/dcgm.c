@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/agent/dcgm.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "orchestrator/base/address.h"
 #include "orchestrator/base/clock.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/str.h"
@@ -19,8 +19,6 @@ enum {
 	ANSWER_US = 300000,   /* from connect to the last byte: a sampler must not wait longer */
 	ANSWER_MAX = 1 << 20, /* 8 GPUs with MIG and 100 fields are 300 KiB */
 	FILE_MAX = 64 << 20,
-	PORT_MAX = 65535,
-	HTTP_PORT = 80,
 };
 
 struct dcgm {
@@ -31,54 +29,12 @@ struct dcgm {
 	struct buf answer;
 };
 
-static const char SCHEME[] = "http://";
-
-/* "host[:port][/path]" behind the scheme; what is wrong with it, or NULL. */
-static const char *read_url(const char *url, struct sockaddr_in *to, char **host, char **path)
-{
-	const char *p = url ? url : "", *slash;
-	_cleanup_free_ char *place = NULL;
-	int64_t port = HTTP_PORT;
-	char *colon;
-
-	if (!str_starts(p, SCHEME))
-		return "it does not start with http://";
-	p += strlen(SCHEME);
-	slash = strchr(p, '/');
-	place = slash ? xstrndup(p, (size_t)(slash - p)) : xstrdup(p);
-	*to = (struct sockaddr_in){.sin_family = AF_INET};
-	*host = xstrdup(place);
-	colon = strchr(place, ':');
-	if (colon) {
-		*colon = '\0';
-		if (!str_to_i64(colon + 1, &port) || port < 1 || port > PORT_MAX)
-			return "its port is no number from 1 to 65535";
-	}
-	to->sin_port = htons((uint16_t)port);
-	if (inet_pton(AF_INET, str_eq(place, "localhost") ? "127.0.0.1" : place, &to->sin_addr) !=
-	    1)
-		return "its host is neither localhost nor an IPv4 address";
-	for (const char *c = slash ? slash : ""; *c; c++)
-		if ((unsigned char)*c <= ' ' || *c == 0x7f)
-			return "it holds a blank or a control character";
-	*path = xstrdup(slash ? slash : "/metrics");
-	return NULL;
-}
-
-const char *dcgm_url_fault(const char *url)
-{
-	_cleanup_free_ char *host = NULL, *path = NULL;
-	struct sockaddr_in to;
-
-	return read_url(url, &to, &host, &path);
-}
-
 void dcgm_open(const char *url, const char *path, struct dcgm **out)
 {
 	struct dcgm *d = xcalloc(1, sizeof *d);
 
 	d->fd = -1;
-	if (!read_url(url, &d->to, &d->host, &d->path))
+	if (!address_read(url, &d->to, &d->host, &d->path))
 		d->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (d->fd < 0)
 		dcgm_close(d);

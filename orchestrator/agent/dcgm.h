@@ -8,17 +8,10 @@
 #ifndef FETTLE_AGENT_DCGM_H
 #define FETTLE_AGENT_DCGM_H
 
-#include <stdbool.h>
-
-#include "orchestrator/base/err.h"
-
 struct dcgm;
 
-/* NULL when the text is such an address, else what is wrong with it (static). */
-const char *dcgm_url_fault(const char *url);
-
-/* url: "http://localhost:9400/metrics". *out stays NULL if it is none or the file cannot be
- * written. */
+/* url: "http://localhost:9400/metrics" (base/address.h). *out stays NULL if it is none or the file
+ * cannot be written. */
 void dcgm_open(const char *url, const char *path, struct dcgm **out);
 void dcgm_close(struct dcgm *d); /* NULL is fine */
 /* Scrape if the last one is a second old. What goes wrong is left out: the next one may work. */

@@ -12,6 +12,7 @@
 #include "orchestrator/agent/nodeside.h"
 #include "orchestrator/agent/nodestep.h"
 #include "orchestrator/agent/signals.h"
+#include "orchestrator/base/fs.h"
 #include "orchestrator/base/log.h"
 #include "orchestrator/base/str.h"
 #include "orchestrator/base/version.h"
@@ -59,6 +60,15 @@ static int run_blocks(char **dirs, struct signals *signals)
 	return dirs[i] ? worse(status, 3) : status;
 }
 
+/* The copy that sbcast put on this node's disk for the job. */
+static void remove_copy(void)
+{
+	const char *path = getenv("FETTLE_AGENT_LOCAL");
+
+	if (path && str_starts(fs_basename(path), "fettle-agent."))
+		unlink(path);
+}
+
 int main(int argc, char **argv)
 {
 	struct signals signals;
@@ -76,8 +86,11 @@ int main(int argc, char **argv)
 		fputs(USAGE, stderr);
 		return 2;
 	}
-	if (str_eq(argv[1], "sample") && argc > 2)
-		return nodeside_run(argv + 2);
+	if (str_eq(argv[1], "sample") && argc > 2) {
+		status = nodeside_run(argv + 2);
+		remove_copy();
+		return status;
+	}
 	if (signals_open(&signals, &e)) {
 		log_error("%s", e.text);
 		return 4;
@@ -86,5 +99,6 @@ int main(int argc, char **argv)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	status = run_blocks(argv + 1, &signals);
 	signals_close(&signals);
+	remove_copy();
 	return status;
 }

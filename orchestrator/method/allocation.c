@@ -266,6 +266,7 @@ static int submit_job(struct campaign *c, const struct stage_row *s, struct sche
 	job->mem_mib_per_node = r->mem_mib_per_node;
 	job->time_limit_s = limit_s(c, s, crew, n);
 	job->exclusive = true;
+	job->sbcast_dir = c->recipe->agent.sbcast ? c->recipe->agent.dir : NULL;
 	job->partition = r->partition;
 	job->account = r->account;
 	job->qos = r->qos;

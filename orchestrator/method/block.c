@@ -17,9 +17,9 @@
 #include "orchestrator/method/method.h"
 
 enum {
-	SAMPLER_PERIOD_MS = 200,      /* five samples a second: ten in a window of 2 s */
 	LATE_FILES_US = 60 * 1000000, /* a shared file system may show done.json this much later
 					 (NFS attribute cache) */
+	WORDS_MAX = 64 << 10,         /* of an agent's own output: lines of a failed start */
 	WORK_LIMIT_BYTES = 1 << 30,   /* what a trial may leave in its own directory */
 };
 
@@ -114,6 +114,17 @@ static struct json *launch_json(const struct resources *r)
 	return a;
 }
 
+static struct json *sampler_json(const struct samplers *s)
+{
+	struct json *o = json_object();
+
+	json_set_i64(o, "period_ms", s->period_ms);
+	json_set_i64(o, "every_node", s->every_node);
+	if (s->dcgm_exporter)
+		json_set_text(o, "dcgm_exporter", s->dcgm_exporter);
+	return o;
+}
+
 static struct json *evidence_json(void)
 {
 	static const char *const prefixes[] = {"NCCL_",   "TORCH",      "PYTORCH_", "OMP_",
@@ -160,7 +171,7 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s,
 			       const struct block_row *b, struct err *e)
 {
 	const struct workload w = method_workload(c->recipe, s->kind);
-	struct json *o = json_object(), *arms = json_array(), *sampler = json_object();
+	struct json *o = json_object(), *arms = json_array();
 
 	json_set_text(o, "format", "fettle.block/1");
 	json_set_text(o, "token", b->token);
@@ -173,8 +184,7 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s,
 	json_set_text(o, "workdir", w.workdir);
 	json_set(o, "env", block_env(c, s, b));
 	json_set(o, "secrets", strv_json(&w.secrets));
-	json_set_i64(sampler, "period_ms", SAMPLER_PERIOD_MS);
-	json_set(o, "sampler", sampler);
+	json_set(o, "sampler", sampler_json(&c->recipe->samplers));
 	json_set(o, "evidence", evidence_json());
 	json_set(o, "arms", arms);
 	if (arms_json(c, s, arms, e) < 0) {
@@ -368,10 +378,29 @@ static enum job_end told_end(const struct campaign *c, const struct block_row *b
 	return st->end == END_LAUNCH_FAILED && was_begun(c, b) ? END_CANCELLED : st->end;
 }
 
+/* Its last line, as `: "..."`; heap, NULL when there is none: why no agent came up is there. */
+static char *last_words(const struct campaign *c, const struct block_row *b)
+{
+	_cleanup_free_ char *dir = block_dir(c, b);
+	_cleanup_free_ char *path = fs_join(dir, "agent.out");
+	struct buf text = {0};
+	char *words = NULL, *line;
+
+	if (fs_read(path, WORDS_MAX, &text, NULL) == 0 && text.len > 1) {
+		text.data[text.len - (text.data[text.len - 1] == '\n')] = '\0';
+		line = strrchr(text.data, '\n');
+		words = xasprintf(": \"%s\"", line ? line + 1 : text.data);
+	}
+	buf_free(&text);
+	return words;
+}
+
 /* `partial`: what the agent left, NULL: no manifest. */
-static char *end_text(const struct block_row *b, const struct sched_status *st, enum job_end end,
+static char *end_text(const struct campaign *c, const struct block_row *b,
+		      const struct sched_status *st, enum job_end end,
 		      const struct attempt_files *partial)
 {
+	_cleanup_free_ char *words = NULL;
 	_cleanup_free_ char *job = xasprintf("job %s is %s (%s%s%s)",
 					     b->job_id ? b->job_id : b->token,
 					     job_state_name(st->state), job_end_name(end),
@@ -379,7 +408,9 @@ static char *end_text(const struct block_row *b, const struct sched_status *st, 
 
 	if (partial)
 		return xasprintf("%s: %s", job, partial->reason);
-	return xasprintf("%s and left no done.json; its own output: %s/agent.out", job, b->dir);
+	words = last_words(c, b);
+	return xasprintf("%s and left no done.json; its own output: %s/agent.out%s", job, b->dir,
+			 words ? words : "");
 }
 
 static int store_end(struct campaign *c, const struct stage_row *s, const struct block_row *b,
@@ -388,7 +419,7 @@ static int store_end(struct campaign *c, const struct stage_row *s, const struct
 {
 	enum job_end end = told_end(c, b, st);
 	const struct end_rule *rule = end_rule_of(end);
-	_cleanup_free_ char *dir = block_dir(c, b), *text = end_text(b, st, end, partial);
+	_cleanup_free_ char *dir = block_dir(c, b), *text = end_text(c, b, st, end, partial);
 	size_t passes = 0;
 	int rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(end), st->reason,
 				      st->nodes, partial ? partial->start_us : st->start_us,
@@ -503,7 +534,7 @@ static int fail_unbegun(struct campaign *c, const struct block_row *const *crew,
 static int end_crew(struct campaign *c, const struct stage_row *s, const struct block_row **crew,
 		    size_t n, bool died, const struct sched_status *st, struct err *e)
 {
-	_cleanup_free_ char *reason = end_text(crew[0], st, told_end(c, crew[0], st), NULL);
+	_cleanup_free_ char *reason = end_text(c, crew[0], st, told_end(c, crew[0], st), NULL);
 	size_t unbegun = 0;
 	int rc = recost(c, crew[0]->allocation, -1, e);
 

@@ -67,6 +67,7 @@ struct sched_job {
 	int nodes, tasks_per_node, cpus_per_task, gpus_per_node;
 	int64_t mem_mib_per_node, time_limit_s;
 	bool exclusive;
+	const char *sbcast_dir; /* each node gets its own copy of the agent there; NULL: not */
 	const char *partition, *account, *qos, *reservation, *constraint, *nodelist, *exclude;
 	const struct job_options *options; /* NULL: none */
 };

@@ -166,8 +166,7 @@ static void environment(const struct json *job, bool dry, struct strv *env)
 static int script_fd(const struct json *job, struct err *e)
 {
 	_cleanup_free_ char *text = NULL;
-	int fd, rc = slurm_script_text(text_of(job, "agent"), json_get(job, "block_dirs"), &text,
-				       e);
+	int fd, rc = slurm_script_text(job, &text, e);
 	size_t n;
 
 	if (rc)

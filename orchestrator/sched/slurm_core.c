@@ -12,6 +12,7 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/log.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/sched/slurm_agent.h"
 #include "orchestrator/sched/slurm_state.h"
 
 enum {
@@ -35,7 +36,7 @@ struct sched_run {
 	const struct slurm_way *way;
 	void *ctx;
 	const struct clock *clock;
-	char *agent;
+	char *agent, *blocks_root;
 	const char *partition;
 	struct sched_status *seen; /* the jobs of the last answer, and those submitted since */
 	size_t n_seen, cap_seen;
@@ -58,6 +59,7 @@ int slurm_core_open(const struct sched_config *c, const struct slurm_way *way, v
 		free(s);
 		return err_wrap(e, "fettle-agent");
 	}
+	s->blocks_root = xstrdup(c->blocks_root ? c->blocks_root : "");
 	s->way = way;
 	s->ctx = ctx;
 	s->changed_us = clock_mono_us(s->clock);
@@ -71,6 +73,7 @@ void slurm_core_close(struct sched_run *s)
 		return;
 	s->way->close(s->ctx);
 	free(s->agent);
+	free(s->blocks_root);
 	free(s->seen);
 	kvs_free(&s->cancelled);
 	free(s);
@@ -229,7 +232,9 @@ static void describe_options(const struct job_options *options, struct json *o)
 	}
 }
 
-static struct json *describe(const struct sched_run *s, const struct sched_job *job)
+/* `copy`: of the agent beside the blocks; NULL: there is none. */
+static struct json *describe(const struct sched_run *s, const struct sched_job *job,
+			     const char *copy)
 {
 	struct json *o = json_object();
 	size_t n_env = 0;
@@ -238,6 +243,9 @@ static struct json *describe(const struct sched_run *s, const struct sched_job *
 		n_env++;
 	json_set_text(o, "token", job->token);
 	json_set_text(o, "agent", s->agent);
+	json_set_text(o, "agent_machine", slurm_agent_machine(s->agent));
+	json_set_text(o, "agent_copy", copy);
+	json_set_text(o, "sbcast_dir", job->sbcast_dir);
 	json_set(o, "block_dirs", texts(job->block_dirs, job->n_block_dirs));
 	json_set_text(o, "workdir", job->workdir);
 	json_set_text(o, "output", job->output);
@@ -264,9 +272,15 @@ static int call_with_job(struct sched_run *s, const char *op, const struct sched
 			 bool repeatable, struct json **reply, struct err *e)
 {
 	_cleanup_(json_freep) struct json *req = json_object();
+	_cleanup_free_ char *copy = NULL;
+	int rc = 0;
 
+	if (job->sbcast_dir || slurm_agent_is_hidden(s->agent, s->blocks_root))
+		rc = slurm_agent_copy(s->agent, s->blocks_root, &copy, e);
+	if (rc)
+		return rc;
 	json_set_text(req, "op", op);
-	json_set(req, "job", describe(s, job));
+	json_set(req, "job", describe(s, job, copy));
 	return call(s, req, repeatable, reply, e);
 }
 

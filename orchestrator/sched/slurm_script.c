@@ -12,7 +12,7 @@ static int put_quoted(struct buf *b, const char *path, struct err *e)
 	if (!path || path[0] != '/')
 		return err_set(e, ERR_RECIPE, "path '%s' in the batch script is not absolute",
 			       path ? path : "");
-	buf_str(b, " '");
+	buf_char(b, '\'');
 	for (const char *p = path; *p; p++) {
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			return err_set(e, ERR_RECIPE,
@@ -26,17 +26,63 @@ static int put_quoted(struct buf *b, const char *path, struct err *e)
 	return 0;
 }
 
-int slurm_script_text(const char *agent, const struct json *block_dirs, char **out, struct err *e)
+/* The first that is there, of the node's machine. */
+static int put_search(struct buf *b, const struct json *job, struct err *e)
 {
+	const char *copy = json_text(json_get(job, "agent_copy"), NULL),
+		   *machine = json_text(json_get(job, "agent_machine"), "");
+	int rc;
+
+	buf_str(b, "machine=$(uname -m)\nfor agent in ");
+	rc = put_quoted(b, json_text(json_get(job, "agent"), NULL), e);
+	if (rc == 0 && copy) {
+		buf_char(b, ' ');
+		rc = put_quoted(b, copy, e);
+	}
+	buf_str(b, "; do\n");
+	if (*machine) /* one of ours (slurm_agent.c) */
+		buf_printf(b, "\t[ \"$machine\" = %s ] || agent=$agent-$machine\n", machine);
+	buf_str(b,
+		"\t[ ! -x \"$agent\" ] || break\ndone\n"
+		"[ -x \"$agent\" ] || {\n"
+		"\techo \"fettle: the agent for $machine is missing on $(uname -n): there is no "
+		"$agent. Build it on such a machine, put it there, and let all nodes see it\" >&2\n"
+		"\texit 127\n}\n");
+	return rc;
+}
+
+/* Onto the disks of all nodes. Where that fails the agent is run from where it is. */
+static int put_broadcast(struct buf *b, const char *dir, struct err *e)
+{
+	int rc;
+
+	buf_str(b, "local=");
+	rc = put_quoted(b, dir, e);
+	buf_str(b, "/fettle-agent.$SLURM_JOB_ID\n"
+		   "if sbcast --force \"$agent\" \"$local\"; then\n"
+		   "\tagent=$local FETTLE_AGENT_LOCAL=$local\n"
+		   "\texport FETTLE_AGENT_LOCAL\nfi\n");
+	return rc;
+}
+
+int slurm_script_text(const struct json *job, char **out, struct err *e)
+{
+	const struct json *dirs = json_get(job, "block_dirs");
+	const char *local = json_text(json_get(job, "sbcast_dir"), NULL);
 	struct buf b = {0};
 	int rc;
 
-	if (json_len(block_dirs) == 0)
+	if (json_len(dirs) == 0)
 		return err_set(e, ERR_RECIPE, "a job needs a block directory");
-	buf_str(&b, "#!/bin/sh\nexec");
-	rc = put_quoted(&b, agent, e);
-	for (size_t i = 0; rc == 0 && i < json_len(block_dirs); i++)
-		rc = put_quoted(&b, json_text(json_at(block_dirs, i), NULL), e);
+	buf_str(&b, "#!/bin/sh\n");
+	rc = put_search(&b, job, e);
+	if (rc == 0 && local)
+		rc = put_broadcast(&b, local, e);
+	buf_str(&b, "exec \"$agent\"");
+	for (size_t i = 0; rc == 0 && i < json_len(dirs); i++) {
+		buf_char(&b, ' ');
+		rc = put_quoted(&b, json_text(json_at(dirs, i), NULL), e);
+	}
 	buf_char(&b, '\n');
 	if (rc == 0)
 		*out = buf_take(&b);

@@ -280,6 +280,11 @@ void script_plan_dump(const struct recipe *r, struct buf *out)
 	put_i64(&d, "blocks_per_allocation", r->blocks_per_allocation);
 	put_i64(&d, "warmup_trials", r->warmup_trials);
 	dump_quality(&r->quality, out);
+	put_i64(&d, "samplers.period_ms", r->samplers.period_ms);
+	put_i64(&d, "samplers.every_node", r->samplers.every_node);
+	put_text(&d, "samplers.dcgm_exporter", r->samplers.dcgm_exporter);
+	put_i64(&d, "agent.sbcast", r->agent.sbcast);
+	put_text(&d, "agent.dir", r->agent.dir);
 	put_i64(&d, "seed", (int64_t)r->seed);
 	put_text(&d, "scheduler", r->scheduler);
 	put_text(&d, "hash", r->hash);

@@ -15,6 +15,7 @@
 
 enum {
 	DEFAULT_TRIAL_S = 600,
+	DEFAULT_PERIOD_MS = 200, /* five samples a second: ten in a window of 2 s */
 	DEFAULT_LOG_MIB = 64,
 	MIB = 1024 * 1024,
 };
@@ -787,6 +788,18 @@ static const struct field campaign_fields[] = {
 	 .offset = AT(quality),
 	 .dflt = "see there",
 	 .doc = "what makes an attempt void or is noted, judged without knowing the arms"},
+	{.name = "samplers",
+	 .type = FIELD_TABLE,
+	 .sub = &schema_samplers,
+	 .offset = AT(samplers),
+	 .dflt = "see there",
+	 .doc = "what is sampled beside a trial"},
+	{.name = "agent",
+	 .type = FIELD_TABLE,
+	 .sub = &schema_agent,
+	 .offset = AT(agent),
+	 .dflt = "see there",
+	 .doc = "how fettle-agent comes to the nodes of a cluster"},
 	{.name = "seed",
 	 .type = FIELD_INT64,
 	 .min = 1,
@@ -816,6 +829,8 @@ struct recipe *schema_defaults(void)
 	r->blocks_per_allocation = 1;
 	r->warmup_trials = 1;
 	r->budget.stuck_s = DEFAULT_STUCK_S;
+	r->samplers = (struct samplers){.period_ms = DEFAULT_PERIOD_MS, .every_node = true};
+	r->agent.dir = xstrdup("/tmp");
 	r->quality = schema_quality_defaults();
 	r->converge = (struct converge){.seeds = 3, .margin = 0.01};
 	r->soak_trials = BLOCKS_UNSAID;
@@ -830,10 +845,17 @@ struct recipe *schema_defaults(void)
 }
 
 const struct schema *const schema_all[] = {
-	&schema_campaign, &schema_workload,   &schema_window,      &schema_metrics,
-	&schema_limits,   &schema_model,      &schema_resources,   &schema_objective,
-	&schema_guard,    &schema_constraint, &schema_knob,        &schema_proof,
-	&schema_requires, &schema_bundle,     &schema_budget,      &schema_blocks,
-	&schema_quality,  &schema_converge,   &schema_site,        &schema_caps,
-	&schema_rule,     &schema_finding,    &schema_expectation, NULL,
+	&schema_campaign,    &schema_workload,
+	&schema_window,      &schema_metrics,
+	&schema_limits,      &schema_model,
+	&schema_resources,   &schema_objective,
+	&schema_guard,       &schema_constraint,
+	&schema_knob,        &schema_proof,
+	&schema_requires,    &schema_bundle,
+	&schema_budget,      &schema_blocks,
+	&schema_quality,     &schema_samplers,
+	&schema_agent,       &schema_converge,
+	&schema_site,        &schema_caps,
+	&schema_rule,        &schema_finding,
+	&schema_expectation, NULL,
 };

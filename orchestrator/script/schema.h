@@ -16,6 +16,8 @@ extern const struct schema schema_site;                   /* into struct site (s
 extern const struct schema schema_rule, schema_finding, schema_expectation; /* in rules.c */
 extern const struct schema schema_caps;                                     /* of a site */
 extern const struct schema schema_resources; /* into struct resources */
+extern const struct schema schema_samplers;  /* into struct samplers */
+extern const struct schema schema_agent;     /* into struct agent_options */
 extern const struct schema schema_budget;    /* into struct budget */
 extern const struct schema schema_quality;   /* into struct quality_settings */
 /* Hours as base/hours.h reads them, one text or a list, into a struct strv. */

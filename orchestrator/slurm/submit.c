@@ -148,8 +148,7 @@ static int describe(const struct json *req, struct job *j, struct err *e)
 	if ((rc = slurm_script_check_token(j->desc.name, e)) ||
 	    (rc = slurm_script_check_workdir(j->desc.work_dir, e)) ||
 	    (rc = set_output(j, text_of(job, "output"), e)) ||
-	    (rc = slurm_script_text(text_of(job, "agent"), json_get(job, "block_dirs"), &j->script,
-				    e)))
+	    (rc = slurm_script_text(job, &j->script, e)))
 		return rc;
 	j->desc.script = j->script;
 	set_texts(&j->desc, job);

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # overhead.sh : what a trial costs in fettle, from one block's start to the next one's, ingest and
 # database included, against a bare fork + exec + fsync measured before and after in the same place;
-# and whether it grows from the first to the last of 5,000 trials. Fails above the limits below.
+# whether it grows from the first to the last of 5,000 trials; and what the sampler beside a trial
+# takes of a core at one sample a second. Fails above the limits below.
 set -eu
 cd "$(dirname "$0")/../.."
 MAX_RATIO=3     # of the bare loop
 MAX_GROWTH=1.25 # median block of the last tenth over that of the first: noise of a shared machine is 15 %
 BARE_N=1000
+MAX_SAMPLER_PCT=0.5 # of one core, at 1 Hz
+SAMPLER_S=30
 build=${FETTLE_BUILD:-$PWD/build/release}
 dir=$(mktemp -d "$build/overhead.XXXXXX") # not /tmp: fsync on tmpfs costs nothing
 witness=
@@ -29,6 +32,23 @@ witness() {
 	done
 }
 
+# A trial of a dozen processes that do little, sampled; the sampler's own words about its CPU time.
+sampler() {
+	mkdir "$dir/block"
+	jq -n --arg s "$SAMPLER_S" '{format: "fettle.block/1", token: "fettle:0:a1", block: 1, attempt: 1, limits: {trial_s: 600},
+		workdir: "/tmp", env: {PATH: "/usr/bin:/bin"}, sampler: {period_ms: 1000},
+		arms: [{arm: 1, argv: ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep \($s) & done; wait"]}],
+		slots: [{slot: 0, arm: 1, kind: "timed"}]}' >"$dir/block/block.json"
+	"$build/fettle-agent" "$dir/block" 2>/dev/null
+	awk -v max="$MAX_SAMPLER_PCT" -v procs="$(ls -d /proc/[0-9]* | wc -l)" '$2 == "self" { if (!n++) { t0 = $1; c0 = $3 } t = $1; c = $3 }
+		END { pct = 100 * (c - c0) / (t - t0)
+			printf "sampler at 1 Hz     %.2f %% of a core (at most %s; %d samples, %d processes on the machine)\n", pct, max, n, procs
+			exit !(n > 10 && pct < max) }' "$dir/block/samples"
+}
+sampler || {
+	echo FAILED
+	exit 1
+}
 before=$(bare $BARE_N bare)
 witness >"$dir/witness.txt" &
 witness=$!

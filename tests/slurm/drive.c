@@ -121,7 +121,8 @@ static void set_field(struct sched_job *j, struct job_options *o, char *field)
 		     {"nodelist", &j->nodelist},
 		     {"exclude", &j->exclude},
 		     {"workdir", &j->workdir},
-		     {"output", &j->output}};
+		     {"output", &j->output},
+		     {"sbcast", &j->sbcast_dir}};
 	char *value = strchr(field, '=');
 
 	if (!value)
@@ -322,6 +323,7 @@ int main(int argc, char **argv)
 		return 2;
 	c.helper = argv[1];
 	c.agent = argv[2];
+	c.blocks_root = getenv("FETTLE_BLOCKS");
 	c.partition = argc > 3 ? argv[3] : NULL;
 	if (sched->open(&c, &s, &e)) {
 		say_failure(&e);

@@ -75,6 +75,29 @@ forever='i=0; while :; do [ $SLURM_PROCID != 0 ] || echo step $((++i)); sleep 0.
 	[ "$(t '[.ranks_seen, .ranks_expected] | @csv')" = 2,6 ]
 }
 
+@test "an agent sent to the disks of the nodes runs there and is gone afterwards; one for another machine is asked for" {
+	cp "$AGENT" "$BATS_TEST_TMPDIR/fettle-agent"
+	mkdir "$BATS_TEST_TMPDIR/local" "$BATS_TEST_TMPDIR/blocks"
+	export FETTLE_BLOCKS=$BATS_TEST_TMPDIR/blocks
+	drive_start "$BATS_TEST_TMPDIR/fettle-agent"
+	three_nodes "$forever" ".token = \"$(new_token)\""
+	submit "$(jq -r .token "$B/block.json")" "$B" nodes=3 sbcast="$BATS_TEST_TMPDIR/local"
+	say until ended 120 "$id"
+	expect "$id ended ok 0 *"
+	[ "$(t '[.ranks_seen, .ranks_expected] | @csv')" = 6,6 ]
+	[ -z "$(ls "$BATS_TEST_TMPDIR/local")" ]
+	[ "$(find "$BATS_TEST_TMPDIR/agent" -name fettle-agent | wc -l)" = 1 ] # what was sent: the workspace's copy
+	drive_stop
+	# the machine that it is for, in its ELF header: aarch64
+	printf '\xb7\x00' | dd of="$BATS_TEST_TMPDIR/fettle-agent" bs=1 seek=18 conv=notrunc 2>/dev/null
+	drive_start "$BATS_TEST_TMPDIR/fettle-agent"
+	submit "$(new_token)" "$B" output="$BATS_TEST_TMPDIR/second.out"
+	say until ended 120 "$id"
+	expect "$id ended failed 127 *"
+	grep -q "fettle: the agent for $(uname -m) is missing on .*: there is no $BATS_TEST_TMPDIR/fettle-agent-$(uname -m)" "$BATS_TEST_TMPDIR/second.out"
+	drive_stop
+}
+
 @test "a setting that only the ranks of the first node get is not proved" {
 	cat >"$BATS_TEST_TMPDIR/train.sh" <<-'END'
 		[ "$SLURM_NODEID" = 0 ] || unset PLANTED_X
