@@ -161,6 +161,8 @@ int fs_mkdirs(const char *path, mode_t mode, struct err *e)
 
 	if (!*copy)
 		return err_set(e, ERR_IO, "cannot make a directory with an empty name");
+	if (mkdir(path, mode) == 0) /* mostly only the last one is missing */
+		return 0;
 	for (char *p = copy + 1; *p; p++) {
 		if (*p != '/')
 			continue;

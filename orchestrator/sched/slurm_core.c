@@ -27,8 +27,10 @@ enum {
 	SETTLE_MS = 500, /* slurmctld handles calls in threads: one sent earlier may be done later
 			  */
 	LOOKS_AGAIN = 2,
-	/* Jobs in the queue beyond one a node: it takes slurmctld up to 3 s to see a new job, none
-	 * to start one that waits. More than that many nodes hardly become free within a look. */
+	/* Jobs in the queue beyond one a node: slurmctld sees a new job after up to 3 s, one that
+	 * waits whenever it looks, which may be twice before we do. More than that many nodes
+	 * hardly become free meanwhile. */
+	AHEAD_A_NODE = 2,
 	AHEAD_MAX = 16,
 };
 
@@ -569,7 +571,9 @@ int slurm_core_capacity(struct sched_run *s, struct sched_capacity *out, struct 
 	};
 	usable = out->nodes_total - out->nodes_out;
 	out->jobs_at_once = usable > 1 ? usable : 1;
-	out->jobs_ahead = out->jobs_at_once < AHEAD_MAX ? out->jobs_at_once : AHEAD_MAX;
+	out->jobs_ahead = out->jobs_at_once < AHEAD_MAX / AHEAD_A_NODE
+				  ? out->jobs_at_once * AHEAD_A_NODE
+				  : AHEAD_MAX;
 	summarise(s, reply, out);
 	return 0;
 }

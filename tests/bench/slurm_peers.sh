@@ -5,7 +5,8 @@
 # Each is run ROUNDS (3) times, in turn; the table has medians and the range, and ratios that are taken within a round.
 # Every job has its node to itself. fettle's trials are judged, recorded in SQLite and reported; the peers record what
 # they do by themselves, the two loops nothing. ONLY="fettle pilots loop sbatch submitit reframe" runs some of them.
-# Peers come from PyPI, pinned, into a virtual environment under build/. Fails when a goal is missed.
+# Peers come from PyPI, pinned, into a virtual environment under build/. Fails when a goal is missed; what else the machine does
+# moves all rows, so look at the ratios.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 REFRAME=reframe-hpc==4.10.3

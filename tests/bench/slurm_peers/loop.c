@@ -6,6 +6,7 @@
  *
  *	loop N NAME PROGRAM
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ enum { MAX_JOBS = 100000, POLL_US = 100000, STATE_MASK = 0xff, STILL_ENDING = 0x
 
 static void die(const char *what)
 {
-	fprintf(stderr, "loop: %s: %s\n", what, slurm_strerror(slurm_get_errno()));
+	fprintf(stderr, "loop: %s: %s\n", what, slurm_strerror(errno));
 	exit(1);
 }
 
