@@ -19,6 +19,7 @@ setup() {
 
 teardown() {
 	drive_stop
+	scontrol delete reservation=tuning 2>/dev/null
 	end_all_jobs
 	cluster wait
 }
@@ -67,10 +68,10 @@ teardown() {
 	[ "$(grep -c '^BATS_' "$BATS_TEST_TMPDIR/env")" -eq 0 ]
 }
 
-# The fields of `scontrol show job ID`, one a line, hold each of the others.
+# The fields of `scontrol show job ID`, one a line, hold each of the others ("gres/" is newer than "gres:").
 shows() {
 	local job
-	job=$(scontrol show job "$1" | tr -s ' ' '\n')
+	job=$(scontrol show job "$1" | tr -s ' ' '\n' | sed 's,gres/,gres:,g')
 	shift
 	for what in "$@"; do
 		grep -qxF -- "$what" <<<"$job" || { echo "no $what"; scontrol show job "$id"; return 1; }
@@ -100,7 +101,6 @@ shows() {
 	submit "$(new_token)" "$dir" gpus=2 begin=now+1hour
 	shows "$id" TresPerJob=gres:gpu:2
 	scancel "$first" "$id"
-	scontrol delete reservation=tuning
 }
 
 # bats test_tags=helper
