@@ -24,6 +24,7 @@ _fettle() {
 	case $command:$before in
 	*:-s | *:--scheduler) mapfile -t COMPREPLY < <(compgen -W 'local slurm slurm_cli fake' -- "$word") ;;
 	report:-f | report:--format) mapfile -t COMPREPLY < <(compgen -W 'markdown json' -- "$word") ;;
+	check:--transport) mapfile -t COMPREPLY < <(compgen -W 'ib roce efa socket' -- "$word") ;;
 	recommend:-a | recommend:--as) mapfile -t COMPREPLY < <(compgen -W 'env sbatch json' -- "$word") ;;
 	probe:-a | probe:--as)
 		mapfile -t COMPREPLY < <(compgen -W \

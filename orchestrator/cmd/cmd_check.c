@@ -261,6 +261,7 @@ static int check_files(const struct args *a)
 	struct err e = {0};
 	int rc = 0;
 
+	lintfile_add_nccl_conf(a->in);
 	for (size_t i = 0; i < a->n && rc == 0; i++) {
 		enum lintfile_kind kind;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/cmd/lintfile.h"
 
-#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "orchestrator/base/fs.h"
@@ -41,70 +41,6 @@ int lintfile_kind(const char *path, enum lintfile_kind *out, struct err *e)
 	return rc;
 }
 
-/* The name that a line sets, when it is `NAME=...` with or without `export`; heap, or NULL. */
-static char *name_set(const char *line, const char **value)
-{
-	const char *p = line + strspn(line, " \t"), *end;
-
-	if (str_starts(p, "export ") || str_starts(p, "export\t"))
-		p += strlen("export ") + strspn(p + strlen("export "), " \t");
-	for (end = p; isalnum((unsigned char)*end) || *end == '_'; end++)
-		;
-	if (end == p || *end != '=' || isdigit((unsigned char)*p))
-		return NULL;
-	*value = end + 1;
-	return xstrndup(p, (size_t)(end - p));
-}
-
-/* As a shell reads it. What it would have to expand is not known here. */
-static void env_line(struct lint_input *in, const char *path, int number, const char *line)
-{
-	struct lint_setting s = {.file = path, .line = number, .layer = "env file"};
-	_cleanup_free_ char *name = NULL;
-	struct kvs one = {0};
-
-	if (envfile_parse(path, line, strlen(line), &one, NULL) == 0) {
-		for (size_t i = 0; i < one.n; i++) {
-			s.name = one.v[i].key;
-			s.value = one.v[i].value;
-			lint_input_setting(in, &s);
-		}
-	} else if ((name = name_set(line, &s.value))) {
-		s.name = name;
-		s.dynamic = true;
-		lint_input_setting(in, &s);
-	}
-	kvs_free(&one);
-}
-
-/* As NCCL reads it: everything behind the = is the value. */
-static void conf_line(struct lint_input *in, const char *path, int number, const char *line)
-{
-	struct lint_setting s = {.file = path, .line = number, .layer = "nccl.conf"};
-	_cleanup_free_ char *name = *line == '#' ? NULL : name_set(line, &s.value);
-
-	if (!name)
-		return;
-	s.name = name;
-	lint_input_setting(in, &s);
-}
-
-static int add_lines(struct lint_input *in, enum lintfile_kind kind, const char *path,
-		     struct err *e)
-{
-	struct buf text = {0};
-	int rc = read_text(path, &text, e), number = 0;
-
-	for (char *line = text.data, *next; rc == 0 && line; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		(kind == LINTFILE_CONF ? conf_line : env_line)(in, path, ++number, line);
-	}
-	buf_free(&text);
-	return rc;
-}
-
 static int add_script(struct lint_input *in, const char *path, struct err *e)
 {
 	struct sbatch s;
@@ -119,7 +55,27 @@ static int add_script(struct lint_input *in, const char *path, struct err *e)
 
 int lintfile_add(struct lint_input *in, enum lintfile_kind kind, const char *path, struct err *e)
 {
+	struct buf text = {0};
+	int rc;
+
 	if (kind == LINTFILE_SCRIPT)
 		return add_script(in, path, e);
-	return add_lines(in, kind, path, e);
+	rc = read_text(path, &text, e);
+	if (rc == 0 && kind == LINTFILE_CONF)
+		lint_input_conf(in, path, text.data ? text.data : "");
+	else if (rc == 0)
+		lint_input_env(in, path, text.data ? text.data : "", text.len);
+	buf_free(&text);
+	return rc;
+}
+
+void lintfile_add_nccl_conf(struct lint_input *in)
+{
+	const char *home = getenv("HOME");
+	_cleanup_free_ char *own = home ? fs_join(home, ".nccl.conf") : NULL;
+	const char *const files[] = {"/etc/nccl.conf", own};
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (files[i] && fs_exists(files[i]))
+			(void)lintfile_add(in, LINTFILE_CONF, files[i], NULL);
 }

@@ -23,4 +23,7 @@ int lintfile_kind(const char *path, enum lintfile_kind *out, struct err *e);
  */
 int lintfile_add(struct lint_input *in, enum lintfile_kind kind, const char *path, struct err *e);
 
+/* NCCL's own files of this machine, where there are any: what is added after them is stronger. */
+void lintfile_add_nccl_conf(struct lint_input *in);
+
 #endif

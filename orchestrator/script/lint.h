@@ -59,6 +59,9 @@ void lint_input_free(struct lint_input *in);
 void lint_input_setting(struct lint_input *in, const struct lint_setting *s);
 void lint_input_command(struct lint_input *in, char *const *words, size_t n, const char *file,
 			int line);
+/* A file of settings as a shell reads it (n bytes), and as NCCL reads its own. */
+void lint_input_env(struct lint_input *in, const char *file, const char *text, size_t n);
+void lint_input_conf(struct lint_input *in, const char *file, const char *text);
 /* A job script: its options, its variables in their order, what it starts, and what sbatch does not
  * understand. */
 struct sbatch;

@@ -140,6 +140,14 @@ static void add_resources(struct lint_input *in, const struct resources *r)
 	lint_input_text(in, "launcher", r->launcher);
 }
 
+/* What the workload says that it runs on, unless somebody said it already. */
+static void add_versions(struct lint_input *in, const struct kvs *versions)
+{
+	for (size_t i = 0; i < versions->n; i++)
+		if (!lint_input_has(in, versions->v[i].key))
+			lint_input_text(in, versions->v[i].key, versions->v[i].value);
+}
+
 static void set_positive(struct json *o, const char *key, double v)
 {
 	if (v > 0)
@@ -278,6 +286,7 @@ int lint_input_recipe(struct lint_input *in, const struct recipe *r, struct err 
 	if (rc)
 		return rc;
 	add_resources(in, &r->resources);
+	add_versions(in, &w->versions);
 	add_campaign(in, r);
 	for (size_t i = 0; i < base.env.n; i++)
 		lint_input_setting(in, &(struct lint_setting){.name = base.env.v[i].key,

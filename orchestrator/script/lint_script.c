@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "orchestrator/base/fs.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/script/lint_input.h"
@@ -169,7 +170,33 @@ static void add_inner_settings(struct lint_input *in, const struct sbatch *s,
 	shell_free(&inner);
 }
 
-static void add_launch(struct lint_input *in, const struct sbatch *s, const struct sbatch_launch *l)
+enum {
+	JSON_FILES_MAX = 8,            /* of one script */
+	JSON_FILE_BYTES_MAX = 1 << 20, /* a configuration of DeepSpeed has 4 KiB */
+};
+
+/* Files of JSON that the program is given, as far as they are here: x.json, by the word. */
+static void add_json_files(struct json *all, const struct sbatch *s, const struct strv *words)
+{
+	const char *slash = strrchr(s->name, '/');
+	_cleanup_free_ char *dir = slash ? xstrndup(s->name, (size_t)(slash - s->name))
+					 : xstrdup(".");
+
+	for (size_t i = 0; i < words->n && json_len(all) < JSON_FILES_MAX; i++) {
+		const char *equals = strchr(words->v[i], '=');
+		const char *word = equals ? equals + 1 : words->v[i];
+		_cleanup_free_ char *path = *word == '/' ? xstrdup(word) : fs_join(dir, word);
+		struct json *value;
+
+		if (!str_ends(word, ".json") || json_get(all, word) ||
+		    json_read_file(path, JSON_FILE_BYTES_MAX, &value, NULL) < 0)
+			continue;
+		json_set(all, word, value);
+	}
+}
+
+static void add_launch(struct lint_input *in, struct json *files, const struct sbatch *s,
+		       const struct sbatch_launch *l)
 {
 	struct strv words = {0};
 	size_t program;
@@ -182,6 +209,7 @@ static void add_launch(struct lint_input *in, const struct sbatch *s, const stru
 	for (size_t i = 0; i < l->args.n; i++)
 		strv_add(&words, l->args.v[i].text);
 	lint_input_command_at(in, &words, program, s->name, l->line);
+	add_json_files(files, s, &words);
 	add_launcher_settings(in, s, l);
 	add_inner_settings(in, s, l);
 	strv_free(&words);
@@ -210,6 +238,8 @@ static void add_notes(struct lint_input *in, const struct sbatch *s)
 
 void lint_input_script(struct lint_input *in, const struct sbatch *s)
 {
+	struct json *files = json_object();
+
 	add_options(in, s);
 	add_count(in, s, "nodes", "nodes");
 	add_count(in, s, "ntasks-per-node", "ranks_per_node");
@@ -222,6 +252,7 @@ void lint_input_script(struct lint_input *in, const struct sbatch *s)
 		add_variable(in, s, &s->vars[i]);
 	for (size_t i = 0; i < s->n_launches; i++)
 		if (!s->launches[i].errand)
-			add_launch(in, s, &s->launches[i]);
+			add_launch(in, files, s, &s->launches[i]);
+	lint_input_json_set(in, "json", files);
 	add_notes(in, s);
 }

@@ -73,7 +73,7 @@ end
 return rules {
 	{ name = "env_name", setting = function(s, x)
 		local known, name = x.facts.env, s.name
-		if known[name] or name:sub(1, 5) == "NCCL_" then
+		if known[name] or name:sub(1, 5) == "NCCL_" or (s.value == nil and not s.dynamic) then
 			return nil
 		end
 		if name ~= name:upper() then
@@ -106,6 +106,10 @@ return rules {
 			return wrong("the value ends with a carriage return (the file has DOS line breaks): it is part of the value",
 				"dos2unix the file")
 		end
+	end },
+	{ name = "dos_line_breaks", all = function(x)
+		return x.dos_file and wrong("the file has DOS line breaks: a shell makes a carriage return part of each value",
+			"dos2unix " .. x.dos_file, { file = x.dos_file, line = 1 }) or nil
 	end },
 	{ name = "debug_left_on", setting = function(s)
 		local value = s.value and not s.dynamic and s.value

@@ -95,7 +95,7 @@ end
 
 return rules {
 	{ name = "nccl_name", setting = function(s, x)
-		if s.name:sub(1, 5) ~= "NCCL_" then
+		if s.name:sub(1, 5) ~= "NCCL_" or (s.value == nil and not s.dynamic) then
 			return nil
 		end
 		local entry = x.facts.nccl[s.name]

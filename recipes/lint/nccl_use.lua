@@ -161,6 +161,14 @@ return rules {
 		return out
 	end },
 	{ name = "nccl_contradiction", env = contradictions },
+	{ name = "nccl_conf_overwritten", setting = function(s, x)
+		for _, other in ipairs(s.layer == "nccl.conf" and x.settings or {}) do
+			if other.name == s.name and other.layer ~= "nccl.conf" and other.layer ~= "shell" and other.value ~= s.value then
+				return risky(string.format("the environment wins over this file: %s is what holds", other.value and s.name .. "="
+					.. other.value or "its value"), "one of the two")
+			end
+		end
+	end },
 	{ name = "nccl_ib_off_value", setting = function(s)
 		if s.name == "NCCL_IB_DISABLE" and s.value and c_integer(s.value) == 0 and s.value:match("^%s*0%s*$") then
 			return mention("0 is the default: it switches nothing on (GPUDirect is a matter of NCCL_NET_GDR_LEVEL and drivers)",

@@ -82,6 +82,80 @@ static void test_values_of_knobs_are_arms(void **state)
 	assert_string_equal(f->write, "NCCL_MIN_CTAS=4");
 }
 
+static void test_the_workload_says_what_it_runs_on(void **state)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_loaded_ struct loaded l = load_text(
+		dir, "return { name = 'c', objective = 'trial_wall_s', workload = { command = { "
+		     "'true' }, env = { NCCL_RAS_ENABLE = 0 }, versions = { nccl = '2.19.3' } } }");
+	struct lint_input *in = lint_input_new();
+	struct err e = {0};
+	_cleanup_linted_ struct linted found = {0};
+
+	(void)state;
+	assert_ok(l.rc);
+	assert_ok(lint_input_recipe(in, l.recipe, &e));
+	found = lint_these(in);
+	assert_non_null(lint_found(&found, "nccl_name"));
+	assert_contains(lint_found(&found, "nccl_name")->what, "NCCL 2.19.3 does not read");
+}
+
+static void test_one_file_says_several_things(void **state)
+{
+	_cleanup_linted_ struct linted l = lint_env(
+		"if x; then\n\texport NCCL_BUFSIZE=1 NCCL_ALGOS=$A\n"
+		"fi\nunset NCCL_FOO\nNCCL_IB_TIMEOUT=22\r\n",
+		"");
+
+	(void)state;
+	assert_int_equal(l.n, 3);
+	assert_string_equal(l.f[0].rule, "dos_line_breaks");
+	assert_string_equal(l.f[1].write, "NCCL_ALGO");
+	assert_string_equal(l.f[2].write, "NCCL_BUFFSIZE=1");
+	assert_int_equal(l.f[2].line, 2);
+}
+
+static void test_what_the_environment_overwrites(void **state)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	struct lint_input *in = lint_input_new();
+	_cleanup_linted_ struct linted l = {0};
+	const struct lint_finding *f;
+
+	(void)state;
+	lint_file(in, dir, "nccl.conf", "NCCL_IB_TIMEOUT=23\nNCCL_IB_SL=1\n");
+	lint_file(in, dir, "x.env", "NCCL_IB_TIMEOUT=22\n");
+	l = lint_these(in);
+	f = lint_found(&l, "nccl_conf_overwritten");
+	assert_non_null(f);
+	assert_true(str_ends(f->file, "nccl.conf"));
+	assert_contains(f->what, "NCCL_IB_TIMEOUT=22");
+	assert_int_equal(l.n, 1);
+}
+
+static void test_the_json_beside_a_script(void **state)
+{
+	static const char script[] = "#!/bin/sh\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=4\n"
+				     "srun deepspeed train.py --deepspeed ds.json "
+				     "--per_device_train_batch_size 8\n";
+	static const char
+		json[] = "{\"train_batch_size\": 64, \"train_micro_batch_size_per_gpu\": 4, "
+			 "\"checkpoint\": {\"use_async\": true}}";
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_free_ char *path = write_file(dir, "ds.json", json);
+	struct lint_input *in = lint_input_new();
+	_cleanup_linted_ struct linted l = {0};
+	size_t n = 0;
+
+	(void)state;
+	lint_file(in, dir, "x.sbatch", script);
+	l = lint_these(in);
+	for (size_t i = 0; i < l.n; i++)
+		n += str_eq(l.f[i].rule, "deepspeed_json") && l.f[i].severity == LINT_ERROR &&
+		     l.f[i].line == 4;
+	assert_int_equal(n, 3); /* the product, the option, the key that is dropped */
+}
+
 /* --- rules that are at fault ----------------------------------------------------------------- */
 
 /* The shipped prelude and one file of rules of a site. */
@@ -160,6 +234,10 @@ int main(void)
 		cmocka_unit_test(test_the_version_decides),
 		cmocka_unit_test(test_a_value_that_only_the_shell_knows_has_only_a_name),
 		cmocka_unit_test(test_values_of_knobs_are_arms),
+		cmocka_unit_test(test_the_workload_says_what_it_runs_on),
+		cmocka_unit_test(test_one_file_says_several_things),
+		cmocka_unit_test(test_what_the_environment_overwrites),
+		cmocka_unit_test(test_the_json_beside_a_script),
 		cmocka_unit_test(test_a_site_has_rules_of_its_own),
 		cmocka_unit_test(test_a_rule_at_fault_is_named),
 	};
