@@ -199,6 +199,7 @@ static void workload_done(struct workload *w)
 	free(w->workdir);
 	kvs_free(&w->env);
 	strv_free(&w->secrets);
+	container_done(&w->container);
 	free(w->step_pattern);
 	free(w->probe);
 	free(w->pattern);

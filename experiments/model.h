@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "orchestrator/base/container.h"
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/str.h"
 
@@ -263,6 +264,7 @@ struct workload {
 	char *workdir;               /* absolute, existing */
 	struct kvs env;              /* on top of the captured allow-list */
 	struct strv secrets;         /* names of variables passed by name, never stored */
+	struct container container;  /* that trials run in; runtime NULL: none */
 	int64_t warmup_steps, steps; /* measured window; steps 0: the trial runs to its own end */
 	char *step_pattern; /* PCRE2 that matches once a step in the output; NULL with steps 0 or
 			       source metrics_file */

@@ -199,6 +199,28 @@ static void read_sampler(struct jread *r, yajl_val top, struct block *b)
 	jread_leave(r);
 }
 
+static void read_container(struct jread *r, yajl_val top, struct block *b)
+{
+	static const char *const runtimes[] = {"pyxis", "apptainer", "singularity"};
+	yajl_val o = jread_object(r, top, "container");
+	bool known = false;
+
+	if (!o)
+		return;
+	jread_enter(r, "container");
+	b->container.runtime = xstrdup(jread_need_text(r, o, "runtime"));
+	b->container.image = xstrdup(jread_need_text(r, o, "image"));
+	for (size_t i = 0; i < ARRAY_LEN(runtimes); i++)
+		known = known || str_eq(b->container.runtime, runtimes[i]);
+	if (!known)
+		jread_fail(r, "runtime", "\"%.64s\" is not pyxis, apptainer or singularity",
+			   b->container.runtime);
+	jread_texts(r, o, "mounts", ARGV_MAX, &b->container.mounts);
+	jread_texts(r, o, "args", ARGV_MAX, &b->container.args);
+	jread_texts(r, o, "env", ENV_MAX, &b->container_env);
+	jread_leave(r);
+}
+
 static void read_top(struct jread *r, yajl_val top, struct block *b)
 {
 	const char *format = jread_need_text(r, top, "format");
@@ -215,6 +237,7 @@ static void read_top(struct jread *r, yajl_val top, struct block *b)
 	read_window(r, top, &b->window);
 	read_limits(r, top, &b->limits);
 	jread_texts(r, top, "launch", ARGV_MAX, &b->launch);
+	read_container(r, top, b);
 	b->workdir = xstrdup(jread_need_text(r, top, "workdir"));
 	if (b->workdir[0] != '/')
 		jread_fail(r, "workdir", "\"%s\" is not an absolute path", b->workdir);
@@ -285,6 +308,8 @@ void block_free(struct block *b)
 	free(b->workdir);
 	free(b->dcgm_url);
 	strv_free(&b->launch);
+	container_done(&b->container);
+	strv_free(&b->container_env);
 	strv_free(&b->secrets);
 	strv_free(&b->env_prefixes);
 	kvs_free(&b->env);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "orchestrator/base/container.h"
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/str.h"
 
@@ -50,6 +51,8 @@ struct block {
 	struct block_window window;
 	struct block_limits limits;
 	struct strv launch;
+	struct container container; /* runtime NULL: none */
+	struct strv container_env;  /* names whose values must hold inside, beside the arms' */
 	char *workdir;
 	struct kvs env;
 	struct strv secrets, env_prefixes;

@@ -343,10 +343,29 @@ static bool is_wrapper(pid_t pid)
 	return runs_one_of(pid, names);
 }
 
-/* What a script runs on the way, and never is the workload. */
+/* What enters a container and waits outside for what runs in it; apptainer calls itself otherwise
+ * once it has begun. Its environment is the host's and proves nothing. */
+static bool is_container(pid_t pid)
+{
+	static const char *const names[] = {"apptainer",
+					    "singularity",
+					    "Apptainer runtime parent",
+					    "Singularity runtime parent",
+					    "appinit",
+					    "sinit",
+					    "bwrap",
+					    NULL};
+
+	return runs_one_of(pid, names);
+}
+
+/* What a script runs on the way, or a container to mount its image, and never is the workload. */
 static bool is_errand(pid_t pid)
 {
-	static const char *const names[] = {"sleep", "tee", "cat", "tail", "grep", "date", NULL};
+	static const char *const names[] = {"sleep",      "tee",           "cat",
+					    "tail",       "grep",          "date",
+					    "squashfuse", "squashfuse_ll", "fuse-overlayfs",
+					    "fuse2fs",    "gocryptfs",     NULL};
 
 	return runs_one_of(pid, names);
 }
@@ -377,29 +396,35 @@ static bool has_begun(pid_t up, pid_t child)
 	return begun;
 }
 
-/* The process that does the work on behalf of pid. */
+/* The process that does the work on behalf of pid; 0: it is in a container, and not there yet. */
 static pid_t behind_wrappers(const struct family *f, pid_t pid)
 {
-	for (int depth = 0; depth < WRAPPERS_MAX && is_wrapper(pid); depth++) {
+	bool container = false;
+
+	for (int depth = 0; depth < WRAPPERS_MAX; depth++) {
 		const struct member *up = member_of(f, pid);
 		pid_t child = 0;
 
+		container = is_container(pid);
+		if (!container && !is_wrapper(pid))
+			break;
 		for (size_t i = 0; up && i < f->n && !child; i++)
-			if (f->v[i].one->ppid == pid && is_its_purpose(up->one, f->v[i].one) &&
+			if (f->v[i].one->ppid == pid &&
+			    (container || is_its_purpose(up->one, f->v[i].one)) &&
 			    has_begun(pid, f->v[i].one->pid) && !is_errand(f->v[i].one->pid))
 				child = f->v[i].one->pid;
 		if (!child)
 			break;
 		pid = child;
 	}
-	return pid;
+	return container ? 0 : pid;
 }
 
 static int add_family_rank(const struct evidence_spec *s, const struct family *f, pid_t pid,
 			   int rank, struct evidence *ev)
 {
 	pid = behind_wrappers(f, pid);
-	if (add_rank(s, pid, rank, true, ev))
+	if (pid == 0 || add_rank(s, pid, rank, true, ev))
 		return -1;
 	ev->v[ev->n - 1].children = count_children(f, pid);
 	return 0;
@@ -437,6 +462,8 @@ static void add_single(const struct evidence_spec *s, const struct family *f, pi
 	int rank = 0;
 
 	ev->expected = 1;
+	if (s->block->container.runtime && s->block->launch.n)
+		return; /* srun is not in the container */
 	for (size_t i = ARRAY_LEN(launchers); m && i-- > 0;)
 		if (m->rank[i] >= 0) {
 			rank = (int)m->rank[i];
@@ -503,6 +530,8 @@ int evidence_quick(const struct evidence_spec *s, pid_t leader, struct evidence 
 {
 	struct evidence ev = {.expected = 1};
 
+	if (s->block->container.runtime) /* it is not in there yet */
+		return -1;
 	if (add_rank(s, leader, 0, false, &ev)) {
 		evidence_free(&ev);
 		return -1;

@@ -37,14 +37,9 @@ static void write_redacted(struct jwrite *w, const char *key, const struct kvs *
 	jwrite_text(w, key, clean);
 }
 
-static void write_argv(struct jwrite *w, const struct trial_context *c,
-		       const struct block_slot *slot)
+static void write_argv(struct jwrite *w, const struct trial_context *c, const struct strv *argv)
 {
-	const struct strv *argv = &c->block->arms[slot->arm_index].argv;
-
 	jwrite_array(w, "argv");
-	for (size_t i = 0; i < c->block->launch.n; i++)
-		write_redacted(w, NULL, c->secrets, c->block->launch.v[i]);
 	for (size_t i = 0; i < argv->n; i++)
 		write_redacted(w, NULL, c->secrets, argv->v[i]);
 	jwrite_array_end(w);
@@ -119,7 +114,7 @@ int record_trial(const struct trial_context *c, const struct block_slot *slot,
 	write_times(&w, r);
 	jwrite_texts(&w, "nodes", c->place->nodes.v, c->place->nodes.n);
 	jwrite_text(&w, "boot_id", c->place->boot_id);
-	write_argv(&w, c, slot);
+	write_argv(&w, c, &r->argv);
 	write_out(&w, slot->slot, &r->out);
 	write_metrics(&w, c->dir, slot->slot);
 	evidence_write(&r->evidence, &w);

@@ -18,6 +18,7 @@ const char *record_state_name(enum trial_state s); /* "ok", "failed", "void" */
 
 struct trial_record {
 	enum trial_state state;
+	struct strv argv; /* launcher, container and command; empty: it did not get so far */
 	char reason[512];
 	const char *ended_by; /* "window", "exit", "time", "disk", "stop", "io", "exec" */
 	int exit, signal;

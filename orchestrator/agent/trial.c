@@ -184,13 +184,58 @@ static int prepare(struct run *t, struct err *e)
 	return rc;
 }
 
-static void argv_of(const struct run *t, struct strv *argv)
+/* What its arm sets and takes out, and what the block declares, holds inside a container, too. */
+static void declared(const struct run *t, struct kvs *env)
 {
-	for (size_t i = 0; i < t->c->block->launch.n; i++)
-		strv_add(argv, t->c->block->launch.v[i]);
+	const struct strv *names = &t->c->block->container_env;
+
+	for (size_t i = 0; i < names->n; i++)
+		if (kvs_get(&t->env.vars, names->v[i]))
+			kvs_set(env, names->v[i], kvs_get(&t->env.vars, names->v[i]));
+	for (size_t i = 0; i < t->arm->env.n; i++)
+		kvs_set(env, t->arm->env.v[i].key, t->arm->env.v[i].value);
+	for (size_t i = 0; i < t->arm->unset.n; i++)
+		kvs_set(env, t->arm->unset.v[i], NULL);
+}
+
+/* So do the agent's own variables and the secrets, whose values are no arguments: they differ from
+ * trial to trial, or must not be seen. */
+static int enter_container(const struct run *t, struct strv *argv, struct err *e)
+{
+	const struct block *b = t->c->block;
+	struct kvs env = {0};
+	struct strv by_name = {0};
+	int rc;
+
+	declared(t, &env);
+	strv_copy(&by_name, &b->secrets);
+	for (size_t i = 0; i < t->env.added.n; i++)
+		strv_add(&by_name, t->env.added.v[i].key);
+	rc = container_enter(&b->container,
+			     &(struct container_use){.workdir = b->workdir,
+						     .own_dir = t->c->dir,
+						     .env = &env,
+						     .by_name = &by_name},
+			     argv, e);
+	kvs_free(&env);
+	strv_free(&by_name);
+	return rc;
+}
+
+static int make_argv(struct run *t, struct err *e)
+{
+	const struct block *b = t->c->block;
+	struct strv *argv = &t->r.argv;
+	int rc = 0;
+
+	for (size_t i = 0; i < b->launch.n; i++)
+		strv_add(argv, b->launch.v[i]);
+	if (b->container.runtime)
+		rc = enter_container(t, argv, e);
 	for (size_t i = 0; i < t->arm->argv.n; i++)
 		strv_add(argv, t->arm->argv.v[i]);
 	strv_end(argv);
+	return rc;
 }
 
 /* The workload cannot be started: its own fault (a wrong name), or the node's (no memory, no pids).
@@ -214,7 +259,7 @@ static void explain_start(struct run *t, const char *file, int rc, const struct 
 
 static int start(struct run *t, struct err *e)
 {
-	struct strv argv = {0};
+	const struct strv *argv = &t->r.argv;
 	struct proc_spawn s = {.env = t->env.envp.v,
 			       .workdir = t->c->block->workdir,
 			       .fd_in = -1,
@@ -222,14 +267,15 @@ static int start(struct run *t, struct err *e)
 			       .die_with_parent = true};
 	int fd[2], rc;
 
+	if ((rc = make_argv(t, e)) < 0)
+		return rc;
 	if (pipe2(fd, O_CLOEXEC))
 		return err_sys(e, ERR_IO, "cannot make a pipe for the output of the trial");
 	fcntl(fd[0], F_SETFL, O_NONBLOCK);
 	fcntl(fd[1], F_SETPIPE_SZ, PIPE_BYTES);
-	argv_of(t, &argv);
 	nodestep_trial(t->c->others, t->c->index, t->slot->slot, &t->env.added);
-	s.file = argv.v[0];
-	s.argv = argv.v;
+	s.file = argv->v[0];
+	s.argv = argv->v;
 	s.fd_out = s.fd_err = fd[1];
 	t->r.start_us = utc_us();
 	t->start_mono = mono_us();
@@ -243,7 +289,6 @@ static int start(struct run *t, struct err *e)
 	} else {
 		guard_watch(t->c->guard, t->slot->slot, t->leader.pid);
 	}
-	strv_free(&argv);
 	return 0;
 }
 
@@ -616,6 +661,7 @@ static void run_free(struct run *t)
 	capture_free(t->capture);
 	trialenv_free(&t->env);
 	evidence_free(&t->r.evidence);
+	strv_free(&t->r.argv);
 	shm_free(&t->shm);
 	free(t->dir);
 	free(t->metrics);

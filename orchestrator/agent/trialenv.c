@@ -211,6 +211,26 @@ static void add_own(struct adding *a, const struct block *b, const struct block_
 	put_weak(a, "HF_HUB_OFFLINE", "1");
 }
 
+/* apptainer takes NAME from APPTAINERENV_NAME, whatever the image sets. */
+static void add_inside(struct adding *a, const struct block *b, const struct kvs *secrets)
+{
+	const char *prefix = container_env_prefix(&b->container);
+	struct kvs own = {0};
+
+	if (!prefix)
+		return;
+	kvs_copy(&own, &a->env->added);
+	for (size_t i = 0; i < secrets->n; i++)
+		if (!is_unset(a->arm, secrets->v[i].key))
+			kvs_set(&own, secrets->v[i].key, secrets->v[i].value);
+	for (size_t i = 0; i < own.n; i++) {
+		_cleanup_free_ char *name = xasprintf("%s%s", prefix, own.v[i].key);
+
+		put(a, name, own.v[i].value);
+	}
+	kvs_free(&own);
+}
+
 static void overlay_arm(struct kvs *vars, const struct block *b, const struct block_arm *arm)
 {
 	for (size_t i = 0; i < b->env.n; i++)
@@ -236,6 +256,7 @@ int trialenv_make(const struct block *b, const struct block_slot *slot, const ch
 	for (size_t i = 0; i < secrets->n; i++)
 		if (!is_unset(arm, secrets->v[i].key) && !kvs_has(&env.vars, secrets->v[i].key))
 			kvs_set(&env.vars, secrets->v[i].key, secrets->v[i].value);
+	add_inside(&a, b, secrets);
 	for (size_t i = 0; i < env.vars.n; i++)
 		strv_addf(&env.envp, "%s=%s", env.vars.v[i].key, env.vars.v[i].value);
 	strv_end(&env.envp);

@@ -125,6 +125,26 @@ static struct json *sampler_json(const struct samplers *s)
 	return o;
 }
 
+/* A long run is told its seed by a variable that no arm has, and NCCL to talk. */
+static struct json *container_json(const struct campaign *c, const struct stage_row *s)
+{
+	static const char *const talk[] = {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS"};
+	const struct container *k = &c->recipe->workload.container;
+	struct json *o = json_object(), *env = json_array();
+
+	if (s->kind == STAGE_CONVERGE)
+		json_add_text(env, c->recipe->converge.seed_env);
+	for (size_t i = 0; i < ARRAY_LEN(talk); i++)
+		if (kvs_has(&c->env, talk[i]))
+			json_add_text(env, talk[i]);
+	json_set_text(o, "runtime", k->runtime);
+	json_set_text(o, "image", k->image);
+	json_set(o, "mounts", strv_json(&k->mounts));
+	json_set(o, "args", strv_json(&k->args));
+	json_set(o, "env", env);
+	return o;
+}
+
 static struct json *evidence_json(void)
 {
 	static const char *const prefixes[] = {"NCCL_",   "TORCH",      "PYTORCH_", "OMP_",
@@ -181,6 +201,8 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s,
 	json_set(o, "window", window_json(&w));
 	json_set(o, "limits", limits_json(&w));
 	json_set(o, "launch", launch_json(&c->recipe->resources));
+	if (c->recipe->workload.container.runtime)
+		json_set(o, "container", container_json(c, s));
 	json_set_text(o, "workdir", w.workdir);
 	json_set(o, "env", block_env(c, s, b));
 	json_set(o, "secrets", strv_json(&w.secrets));

@@ -318,11 +318,30 @@ static void compare_tokens(struct evidence *v, const struct json *a, const struc
 /* Programs that start another one and wait for it. */
 static bool waits(const char *name)
 {
-	static const char *const names[] = {"srun",    "mpirun",  "mpiexec", "mpiexec.hydra",
-					    "orterun", "prterun", "ibrun",   "sh",
-					    "bash",    "dash",    "zsh",     "ksh",
-					    "env",     "timeout", "time",    "nice",
-					    "nohup",   "taskset", "numactl"};
+	static const char *const names[] = {"srun",
+					    "mpirun",
+					    "mpiexec",
+					    "mpiexec.hydra",
+					    "orterun",
+					    "prterun",
+					    "ibrun",
+					    "sh",
+					    "bash",
+					    "dash",
+					    "zsh",
+					    "ksh",
+					    "env",
+					    "timeout",
+					    "time",
+					    "nice",
+					    "nohup",
+					    "taskset",
+					    "numactl",
+					    "apptainer",
+					    "singularity",
+					    "Apptainer runtime parent",
+					    "Singularity runtime parent",
+					    "bwrap"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (str_eq(name, names[i]))

@@ -82,6 +82,10 @@ static struct json *workload(const struct workload *w)
 	json_set_i64(o, "warmup_steps", w->warmup_steps);
 	json_set_i64(o, "steps", w->steps);
 	set_texts(o, "secrets", &w->secrets);
+	if (w->container.runtime) {
+		set_text(o, "container", w->container.image);
+		set_text(o, "container_runtime", w->container.runtime);
+	}
 	return o;
 }
 

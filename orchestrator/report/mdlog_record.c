@@ -221,6 +221,11 @@ void mdlog_reproduce(const struct report *r, struct buf *b)
 	md_code(b, w->workdir);
 	buf_printf(b, "; window: %lld warm-up steps, then %lld steps\n", (long long)w->warmup_steps,
 		   (long long)w->steps);
+	if (w->container.runtime) {
+		buf_printf(b, "- In a container (%s): ", w->container.runtime);
+		md_code(b, w->container.image);
+		buf_str(b, "\n");
+	}
 	if (w->secrets.n)
 		buf_str(b, "- Secrets, passed by name and never stored: ");
 	for (size_t i = 0; i < w->secrets.n; i++) {

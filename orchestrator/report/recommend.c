@@ -166,14 +166,27 @@ static void odd_variables(const struct config *c, struct buf *out)
 	}
 }
 
+/* What stands before the command: launcher and container. Whatever could not be mounted was told
+ * when the campaign ran. */
+static void launch_of(const struct report *r, bool launched, struct strv *out)
+{
+	const struct workload *w = &r->recipe->workload;
+	const struct container_use use = {
+		.workdir = w->workdir, .env = &r->fix_config.env, .by_name = &w->secrets};
+
+	if (launched)
+		resources_launch(&r->recipe->resources, out);
+	if (w->container.runtime && (launched || !container_is_pyxis(&w->container)))
+		(void)container_enter(&w->container, &use, out, NULL);
+}
+
 static void command(const struct report *r, bool launched, struct buf *out)
 {
 	struct strv launch = {0};
 	struct buf line = {0};
 
 	odd_variables(&r->fix_config, &line);
-	if (launched)
-		resources_launch(&r->recipe->resources, &launch);
+	launch_of(r, launched, &launch);
 	for (size_t i = 0; i < launch.n; i++)
 		word(&line, launch.v[i]);
 	for (size_t i = 0; i < r->fix_config.argv.n; i++)
@@ -415,7 +428,7 @@ static int write_json(const struct report *r, struct buf *out)
 	json_set(o, "settings", pairs(&r->fix_config.settings));
 	json_set(o, "env", pairs(&r->fix_config.env));
 	set_argv(o, "command", &r->fix_config.argv);
-	resources_launch(&r->recipe->resources, &launch);
+	launch_of(r, true, &launch);
 	set_argv(o, "launch", &launch);
 	set_text(o, "workdir", r->recipe->workload.workdir);
 	json_set(o, "resources", resources(&r->recipe->resources));

@@ -498,7 +498,10 @@ int check_plan(const struct reader *r, struct recipe *recipe, struct err *e)
 			"\"%.80s\" is no name: at most 64 letters, digits, '.', '_' and '-'",
 			recipe->name);
 	settle_defaults(recipe);
+	container_settle(recipe);
 	rc = check_workload(r, &recipe->workload, e);
+	if (!rc)
+		rc = container_check(r, recipe, e);
 	if (!rc)
 		rc = check_blocks(r, recipe, e);
 	if (!rc)
@@ -570,6 +573,25 @@ static int check_program(const struct recipe *r, const struct place *at, const c
 		       at->file, at->line, program, path ? path : "which is not set");
 }
 
+/* What is in the image cannot be looked at from here. */
+static int check_runtime(const struct recipe *r, const char *path, struct err *e)
+{
+	const struct container *c = &r->workload.container;
+	_cleanup_free_ char *found = NULL;
+
+	if (container_is_pyxis(c))
+		return err_set(e, ERR_RECIPE,
+			       "%s:%d: workload.container.runtime: pyxis is a plugin of Slurm: "
+			       "scheduler local needs \"apptainer\" or \"singularity\"",
+			       r->workload.at.file, r->workload.at.line);
+	found = proc_which(c->runtime, path);
+	return found ? 0
+		     : err_set(e, ERR_RECIPE,
+			       "%s:%d: workload.container: \"%s\" is in no directory of PATH (%s)",
+			       r->workload.at.file, r->workload.at.line, c->runtime,
+			       path ? path : "which is not set");
+}
+
 int script_check_command(const struct recipe *r, const char *env_path, struct err *e)
 {
 	const struct workload *w = &r->workload;
@@ -578,6 +600,8 @@ int script_check_command(const struct recipe *r, const char *env_path, struct er
 
 	if (!path)
 		path = env_path ? env_path : getenv("PATH");
+	if (w->container.runtime)
+		return check_runtime(r, path, e);
 	rc = check_program(r, &w->at, w->command.v[0], path, e);
 	for (size_t i = 0; i < r->n_knobs; i++)
 		for (size_t j = 0; rc == 0 && r->knobs[i].bundles && j < r->knobs[i].values.n; j++)
@@ -624,6 +648,7 @@ void script_warnings(const struct recipe *r, struct strv *out)
 	if (w->step_pattern && !w->steps)
 		strv_add(out, "window.pattern counts steps, but window.steps does not say how "
 			      "many: trials run to their own end");
+	container_warn(r, out);
 	if (r->budget.wall_s > 0 && (double)w->trial_limit_s > r->budget.wall_s)
 		strv_add(out, "one trial may run longer than the whole budget: lower "
 			      "workload.limits.trial_s");

@@ -12,4 +12,9 @@ int check_plan(const struct reader *r, struct recipe *recipe, struct err *e);
 int check_machine(const struct reader *r, const struct recipe *recipe, const char *const *probes,
 		  struct err *e);
 
+/* check_container.c. Runtime and launcher where one of them says the other. */
+void container_settle(struct recipe *recipe);
+int container_check(const struct reader *r, const struct recipe *recipe, struct err *e);
+void container_warn(const struct recipe *r, struct strv *out);
+
 #endif

@@ -86,6 +86,10 @@ static void dump_workload(const struct workload *w, struct buf *out)
 	for (size_t i = 0; i < w->env.n; i++)
 		put_text(&env, w->env.v[i].key, w->env.v[i].value);
 	put_texts(&d, "secrets", &w->secrets);
+	put_text(&d, "container.runtime", w->container.runtime);
+	put_text(&d, "container.image", w->container.image);
+	put_texts(&d, "container.mounts", &w->container.mounts);
+	put_texts(&d, "container.args", &w->container.args);
 	put_i64(&d, "window.warmup_steps", w->warmup_steps);
 	put_i64(&d, "window.steps", w->steps);
 	put_text(&d, "window.pattern", w->step_pattern);

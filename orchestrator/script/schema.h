@@ -24,7 +24,8 @@ extern const struct schema schema_quality;   /* into struct quality_settings */
 int schema_read_window(const struct reader *r, const struct json *v, const char *path, void *out,
 		       struct err *e);
 struct quality_settings schema_quality_defaults(void);
-extern const struct schema schema_model; /* into struct model_shape */
+extern const struct schema schema_model;     /* into struct model_shape */
+extern const struct schema schema_container; /* into struct container */
 /* Every schema, in the order of the reference; NULL at the end. */
 extern const struct schema *const schema_all[];
 

@@ -10,7 +10,8 @@ static const char GOOD[] =
 	"\",\"source\":\"out\",\"warmup\":20,\"steps\":200},"
 	"\"limits\":{\"trial_s\":600,\"log_bytes\":67108864,\"work_bytes\":2147483648,\"grace_s\":"
 	"7},"
-	"\"launch\":[\"srun\",\"-N2\"],\"workdir\":\"/abs\",\"env\":{\"PATH\":\"/usr/bin\"},"
+	"\"launch\":[\"srun\",\"-N2\"],\"container\":{\"runtime\":\"pyxis\",\"image\":\"i\","
+	"\"mounts\":[\"/a:/b\"],\"args\":[\"--x\"],\"env\":[\"SEED\"]},\"workdir\":\"/abs\",\"env\":{\"PATH\":\"/usr/bin\"},"
 	"\"secrets\":[\"KEY\"],\"sampler\":{\"period_ms\":500},\"evidence\":{\"env_prefixes\":["
 	"\"NCCL_\"]},"
 	"\"arms\":[{\"arm\":41,\"config\":\"x\",\"argv\":[\"python3\",\"train.py\"],\"env\":{\"A\":"
@@ -38,6 +39,11 @@ static void a_whole_block_is_read(void **state)
 	assert_int_equal(b->limits.grace_s, 7);
 	assert_int_equal(b->launch.n, 2);
 	assert_string_equal(b->launch.v[1], "-N2");
+	assert_string_equal(b->container.runtime, "pyxis");
+	assert_string_equal(b->container.image, "i");
+	assert_string_equal(b->container.mounts.v[0], "/a:/b");
+	assert_string_equal(b->container.args.v[0], "--x");
+	assert_string_equal(b->container_env.v[0], "SEED");
 	assert_string_equal(b->workdir, "/abs");
 	assert_string_equal(kvs_get(&b->env, "PATH"), "/usr/bin");
 	assert_string_equal(b->secrets.v[0], "KEY");
@@ -95,6 +101,9 @@ static void each_fault_is_named_with_its_key(void **state)
 		{"[\"srun\",\"-N2\"]", "\"srun\"", "launch: expected an array, found text"},
 		{"[\"srun\",\"-N2\"]", "[\"srun\",2]",
 		 "launch: element 1: expected text, found a number"},
+		{"\"pyxis\"", "\"docker\"",
+		 "container.runtime: \"docker\" is not pyxis, apptainer or singularity"},
+		{"\"image\":\"i\",", "", "container.image: is missing"},
 		{"\"/abs\"", "\"rel\"", "workdir: \"rel\" is not an absolute path"},
 		{"\"PATH\":\"/usr/bin\"", "\"A=B\":\"1\"", "env: \"A=B\" is no name"},
 		{"\"PATH\":\"/usr/bin\"", "\"PATH\":1", "env: PATH: expected text, found a number"},

@@ -81,7 +81,7 @@ static void test_words_are_those_of_the_model(void **state)
 /* Each block of Lua whose first line is a file's name, written to that file. */
 static size_t write_examples(const char *dir)
 {
-	static const char *const folders[] = {"knobs", "rules", "workloads"};
+	static const char *const folders[] = {"knobs", "rules", "workloads", "lint"};
 	_cleanup_free_ char *text = readme();
 	struct err e = {0};
 	size_t n = 0;
@@ -128,7 +128,7 @@ static void test_examples_are_right(void **state)
 	size_t n = 0;
 
 	(void)state;
-	assert_int_equal(write_examples(dir), 6);
+	assert_int_equal(write_examples(dir), 8);
 	{
 		_cleanup_loaded_ struct loaded l = load_example(dir, "short.lua", site);
 

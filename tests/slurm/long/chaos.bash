@@ -16,6 +16,14 @@ pick_job() {
 	[ ${#jobs[@]} -gt 0 ] && job=${jobs[draw % ${#jobs[@]}]}
 }
 
+# an agent or the guard that it has for itself, as $agent
+pick_agent() {
+	local pids
+	draw=$RANDOM
+	mapfile -t pids < <(pgrep -f "fettle-agent $WS/blocks")
+	[ ${#pids[@]} -gt 0 ] && agent=${pids[draw % ${#pids[@]}]}
+}
+
 ctl() { timeout 10 scontrol "$@" >/dev/null 2>&1; }
 
 start_fettle() {
@@ -58,7 +66,7 @@ strike() {
 	hang) cluster signal slurmctld STOP && mending=mend ;;
 	slurmd) cluster signal "$node" KILL && mending=mend ;;
 	helper) pkill -9 -P "$pid" -x fettle-slurm ;;
-	agent) pkill -9 -n -f "fettle-agent $WS/blocks" ;;
+	agent) pick_agent && kill -9 "$agent" ;;
 	esac && say_chaos "$what ${job:-} $node" || say_chaos "($what: nothing to strike)"
 	job=
 }

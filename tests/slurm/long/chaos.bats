@@ -22,7 +22,7 @@ setup() {
 	RECIPE=$BATS_TEST_TMPDIR/chaos.lua
 	SEED=${CHAOS_SEED:-1}
 	# each run of the workload leaves a line
-	printf '#!/bin/sh\necho "$FETTLE_TRIAL_DIR" >>"%s"\nexec sleep 0.4\n' "$BATS_TEST_TMPDIR/ran" >"$BATS_TEST_TMPDIR/work"
+	printf '#!/bin/sh\necho "$FETTLE_TRIAL_DIR" >>"%s"\nexec sleep 1.2\n' "$BATS_TEST_TMPDIR/ran" >"$BATS_TEST_TMPDIR/work"
 	chmod +x "$BATS_TEST_TMPDIR/work"
 	cat >"$RECIPE" <<-END
 		return {
