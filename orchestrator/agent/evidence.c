@@ -85,7 +85,8 @@ static bool is_named(const struct block *b, const char *key)
 /* Given anew to each job step, shell or process: no difference between arms is told by them. */
 static bool is_passing(const char *key)
 {
-	static const char *const prefixes[] = {"SLURM_", "SLURMD_", "SRUN_", "FETTLE_TRIAL"};
+	static const char *const prefixes[] = {"SLURM_",       "SLURMD_",       "SRUN_",
+					       "FETTLE_TRIAL", "APPTAINERENV_", "SINGULARITYENV_"};
 	static const char *const names[] = {"_", "PWD", "OLDPWD", "SHLVL"};
 
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)

@@ -226,7 +226,7 @@ static void add_inside(struct adding *a, const struct block *b, const struct kvs
 	for (size_t i = 0; i < own.n; i++) {
 		_cleanup_free_ char *name = xasprintf("%s%s", prefix, own.v[i].key);
 
-		put(a, name, own.v[i].value);
+		kvs_set(&a->env->vars, name, own.v[i].value);
 	}
 	kvs_free(&own);
 }
