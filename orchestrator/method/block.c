@@ -679,6 +679,24 @@ static int judge_job(struct campaign *c, const struct stage_row *s, const struct
 	return 0;
 }
 
+/* A slurmctld that lost its last state gives numbers out again: what bears another token is another
+ * job, of ours or of somebody's, and ours is gone. */
+static bool is_another(const struct block_row *b, const struct sched_status *st)
+{
+	return *st->token && !str_eq(st->token, b->token);
+}
+
+static void disown(const struct block_row *b, struct sched_status *st)
+{
+	struct sched_status gone = {.state = JOB_GONE};
+
+	if (!is_another(b, st))
+		return;
+	str_copy(gone.id, sizeof gone.id, b->job_id);
+	str_copy(gone.reason, sizeof gone.reason, "its number is another job's by now");
+	*st = gone;
+}
+
 static int poll_jobs(struct campaign *c, const struct stage_row *s, bool *changed, struct err *e)
 {
 	struct facts *f = &c->facts;
@@ -699,6 +717,7 @@ static int poll_jobs(struct campaign *c, const struct stage_row *s, bool *change
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		bool one = false;
 
+		disown(blocks[i], &st[i]);
 		rc = judge_job(c, s, blocks[i], &st[i], &one, e);
 		*changed = *changed || one;
 	}
@@ -726,12 +745,22 @@ int block_collect(struct campaign *c, const struct stage_row *s, bool *changed, 
 	return rc < 0 || *changed ? rc : poll_jobs(c, s, changed, e);
 }
 
+/* The job that has the number; false: it could not be asked. */
+static bool look_at(struct campaign *c, const struct block_row *b, struct sched_status *st)
+{
+	const char *ids[1] = {b->job_id};
+
+	return b->job_id && c->sched->poll(c->run, ids, 1, st, NULL) == 0;
+}
+
 /* Every job that bears the attempt's token; negative when the scheduler could not be asked. */
 static int cancel_jobs(struct campaign *c, const struct block_row *b, struct err *e)
 {
 	struct sched_status st;
-	int rc = b->job_id ? c->sched->cancel(c->run, b->job_id, e) : 0;
+	int rc = 0;
 
+	if (b->job_id && !(look_at(c, b, &st) && is_another(b, &st)))
+		rc = c->sched->cancel(c->run, b->job_id, e);
 	if (rc < 0)
 		return rc;
 	if (b->job_id)
@@ -743,11 +772,10 @@ static int cancel_jobs(struct campaign *c, const struct block_row *b, struct err
 /* What a job that ran cost until now. */
 static int store_cancel(struct campaign *c, const struct block_row *b, struct err *e)
 {
-	const char *ids[1] = {b->job_id};
 	struct sched_status st = {0};
 	int rc;
 
-	if (!b->job_id || c->sched->poll(c->run, ids, 1, &st, NULL) < 0 || st.start_us <= 0)
+	if (!look_at(c, b, &st) || is_another(b, &st) || st.start_us <= 0)
 		return 0;
 	if ((rc = recost(c, b->allocation, -1, e)) < 0 ||
 	    (rc = query_allocation_end(c->ws->db, b->allocation, job_end_name(END_CANCELLED), NULL,

@@ -386,6 +386,12 @@ static void compare_argv(struct evidence *v, const struct shown *base, const str
 	compare_tokens(v, jb, ja, &v->config.argv, &v->base_config.argv);
 }
 
+/* The arguments of a launcher that enters a container are ours: they name what the arm declares. */
+static bool enters_container(const struct evidence *v, int rank)
+{
+	return rank < 0 && v->c->recipe->workload.container.runtime;
+}
+
 /* The rows of one trial against those of another of the same block. A rank that only one of them
  * shows says nothing about differences. */
 static void compare(struct evidence *v, const struct shown *t, const struct shown *other)
@@ -408,7 +414,8 @@ static void compare(struct evidence *v, const struct shown *t, const struct show
 			continue;
 		if (str_starts(row->key, "env.") || str_starts(row->key, "envhash."))
 			compare_env(v, other, row);
-		else if (strcmp(row->key, "argv") == 0 && t->arm == v->arm->id)
+		else if (strcmp(row->key, "argv") == 0 && t->arm == v->arm->id &&
+			 !enters_container(v, row->rank))
 			compare_argv(v, other, t, row->rank);
 	}
 }

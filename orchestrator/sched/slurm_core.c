@@ -34,6 +34,8 @@ enum {
 	AHEAD_MAX = 16,
 };
 
+static const char TOKEN_START[] = "fettle:";
+
 struct sched_run {
 	const struct slurm_way *way;
 	void *ctx;
@@ -350,20 +352,21 @@ static void remember_as(struct sched_run *s, const char *id, enum job_state stat
 }
 
 /* The record of job `id`. A slurmctld that lost its last state gives numbers out again: a job of
- * another name than the one that we know by this number is not ours. */
+ * another name than the one that we know by this number is not ours. After a restart no name is
+ * known: then it must be a token at least, and the caller knows which. */
 static const struct json *find_record(struct sched_run *s, const struct json *jobs, const char *id)
 {
 	const struct sched_status *known = find_seen(s, id);
 
 	for (size_t i = 0; i < json_len(jobs); i++) {
 		const struct json *job = json_at(jobs, i);
+		const char *name = json_text(json_get(job, "name"), "");
 
 		if (!str_eq(json_text(json_get(job, "job"), ""), id))
 			continue;
-		if (known && *known->token &&
-		    !str_eq(known->token, json_text(json_get(job, "name"), "")))
-			return NULL;
-		return job;
+		if (known && *known->token)
+			return str_eq(known->token, name) ? job : NULL;
+		return str_starts(name, TOKEN_START) ? job : NULL;
 	}
 	return NULL;
 }

@@ -17,10 +17,17 @@ setup() {
 sql() { sqlite3 "$WS/fettle.db" "$1"; }
 
 @test "a knob reaches what runs in the container: seen in /proc of the process inside" {
-	run "$FETTLE" run -q -w "$WS" "$RECIPE"
+	# a secret wins over the image's value as well, and is stored nowhere
+	printf '#!/bin/sh\nprintf %%s "$HIDDEN" | md5sum >"$FETTLE_TRIAL_DIR/seen"\nexec "$@"\n' >"$BATS_TEST_TMPDIR/work/first"
+	chmod +x "$BATS_TEST_TMPDIR/work/first"
+	sed -i 's|command = {|secrets = { "HIDDEN" }, command = { "./first",|' "$RECIPE"
+	echo 'export HIDDEN=of-the-image' >>"$BATS_TEST_TMPDIR/image/.singularity.d/env/90-environment.sh"
+	HIDDEN=hunter22-and-more run "$FETTLE" run -q -w "$WS" "$RECIPE"
 	echo "$output"
 	[ "$status" = 0 ]
 	[[ $output == *"Fix: speed=fast: validated"* ]]
+	[ "$(cat "$WS"/blocks/*/t*/seen | sort -u)" = "$(printf %s hunter22-and-more | md5sum)" ]
+	! grep -r hunter22 "$WS" || return 1
 	# the effective value is the one inside, where the image says something else; the default is the image's own
 	cat "$WS"/blocks/*/t*.json | jq -s -e 'length > 6 and all(.ranks_seen == 1 and (.ranks | length) == 1)'
 	cat "$WS"/blocks/*/t*.json | jq -s -e '[.[] | (.argv | index("PLANT_SPEED=fast") != null) as $asked
@@ -31,7 +38,7 @@ sql() { sqlite3 "$WS/fettle.db" "$1"; }
 	grep -q '^- In a container (apptainer): `' "$WS/reports/campaign-1.md"
 	run "$FETTLE" recommend 1 -w "$WS" --as sbatch
 	echo "$output"
-	[[ $output == *"apptainer exec --pwd "*" --env PLANT_SPEED=fast $BATS_TEST_TMPDIR/image $PROGRAMS/planted"* ]]
+	[[ $output == *"apptainer exec --pwd "*" --env PLANT_SPEED=fast $BATS_TEST_TMPDIR/image ./first $PROGRAMS/planted"* ]]
 }
 
 @test "an image that wins is found out: the arm is invalid, and nothing is recommended" {

@@ -15,6 +15,7 @@ static struct front {
 	bool no_cancel;  /* cancel cannot be asked */
 	bool absent;     /* find knows of no job */
 	bool unlaunched; /* every job looks like one whose prolog failed */
+	bool reused;     /* the number of every job is another's by now, and that one runs */
 	struct clock_virtual *ends_in_poll; /* a job's last minute passes while it is polled */
 	int put_off;                        /* so many submits are refused for now */
 	int submits, cancels;
@@ -56,6 +57,9 @@ static int front_poll(struct sched_run *s, const char *const *ids, size_t n,
 		} else if (rc == 0 && front.unlaunched) {
 			out[i].state = JOB_ENDED;
 			out[i].end = END_LAUNCH_FAILED;
+		} else if (rc == 0 && front.reused) {
+			str_copy(out[i].token, sizeof out[i].token, "fettle:00000000:a1");
+			out[i].state = JOB_RUNNING;
 		}
 	return rc;
 }
@@ -179,6 +183,34 @@ static void test_a_cancel_reaches_the_twin_too(void **state)
 	assert_ok(campaign_cancel(c, "stopped", &e));
 	assert_int_equal(front.cancels, 2);
 	assert_int_equal(attempts(&w, "void"), 1);
+	campaign_close(c);
+	finish(&w);
+	world_close(&w);
+}
+
+/* slurmctld was killed, lost its last state and gave the number out again. */
+static void test_a_number_that_is_another_jobs_is_not_waited_for(void **state)
+{
+	struct campaign *c;
+	struct world w;
+	struct err e = {0};
+
+	(void)state;
+	start(&w, (struct front){0});
+	c = open_front(&w);
+	step_to_wait(c);
+	front.reused = true;
+	step_once(c);
+	assert_int_equal(attempts(&w, "lost"), 1);
+	assert_int_equal(store_count(w.ws->db,
+				     "SELECT count(*) FROM allocation WHERE outcome = 'vanished'"),
+			 1);
+	/* nor is the other one cancelled */
+	front.reused = false;
+	step_to_wait(c);
+	front.reused = true;
+	assert_ok(campaign_cancel(c, "stopped", &e));
+	assert_int_equal(front.cancels, 0);
 	campaign_close(c);
 	finish(&w);
 	world_close(&w);
@@ -386,6 +418,7 @@ int main(void)
 	const struct CMUnitTest t[] = {
 		cmocka_unit_test(test_the_twin_of_a_dead_job_is_waited_for),
 		cmocka_unit_test(test_a_cancel_reaches_the_twin_too),
+		cmocka_unit_test(test_a_number_that_is_another_jobs_is_not_waited_for),
 		cmocka_unit_test(test_what_cannot_be_cancelled_stays_in_flight),
 		cmocka_unit_test(test_what_cannot_be_found_stays_in_flight),
 		cmocka_unit_test(test_a_cancel_keeps_what_is_done_already),

@@ -589,6 +589,24 @@ static void the_launcher_in_both(struct scene *s)
 	set(&s->t[1], 0, "argv", "[\"srun\",\"-N4\",\"train\",\"--keep\",\"1\"]");
 }
 
+/* Its arguments name the variables that each arm declares. */
+static void the_launcher_enters_a_container(struct scene *s)
+{
+	struct container *k = &s->recipe.recipe->workload.container;
+
+	k->runtime = xstrdup("apptainer");
+	k->image = xstrdup("i.sif");
+	set(&s->t[0], -1, "argv", "[\"srun\",\"apptainer\",\"exec\",\"i.sif\",\"train\"]");
+	set(&s->t[1], -1, "argv",
+	    "[\"srun\",\"apptainer\",\"exec\",\"--env\",\"E=1\",\"i.sif\",\"train\"]");
+}
+
+static void a_launcher_of_other_arguments(struct scene *s)
+{
+	set(&s->t[0], -1, "argv", "[\"srun\",\"train\"]");
+	set(&s->t[1], -1, "argv", "[\"srun\",\"-N4\",\"train\"]");
+}
+
 static void test_a_launcher_is_not_compared_with_what_it_starts(void **state)
 {
 	(void)state;
@@ -596,6 +614,9 @@ static void test_a_launcher_is_not_compared_with_what_it_starts(void **state)
 	spoiled("E", "1", 1, only_the_launcher_in_the_baseline, NULL);
 	spoiled("E", "1", 1, launchers_of_two_kinds, NULL);
 	spoiled("E", "1", 1, the_launcher_in_both, "the argument -N4 stands in one arm only");
+	spoiled("E", "1", 1, a_launcher_of_other_arguments,
+		"the argument -N4 stands in one arm only");
+	spoiled("E", "1", 1, the_launcher_enters_a_container, NULL);
 }
 
 static void test_a_rank_that_only_one_arm_shows(void **state)

@@ -48,11 +48,10 @@ mend() {
 	done
 }
 
-# A fault, by its number, and what is to be mended some seconds later, as $mending.
+# A fault on this node or some job, and what is to be mended some seconds later, as $mending; false: nothing to strike.
 strike() {
-	local node=n$((RANDOM % 4 + 1)) what=$1
-	mending=
-	case $what in
+	local node=$2
+	case $1 in
 	cancel) pick_job pending,running,suspended && timeout 10 scancel "$job" ;;
 	down) ctl update nodename="$node" state=down reason=chaos && mending=mend ;;
 	drain) ctl update nodename="$node" state=drain reason=chaos && mending=mend ;;
@@ -67,15 +66,14 @@ strike() {
 	slurmd) cluster signal "$node" KILL && mending=mend ;;
 	helper) pkill -9 -P "$pid" -x fettle-slurm ;;
 	agent) pick_agent && kill -9 "$agent" ;;
-	esac && say_chaos "$what ${job:-} $node" || say_chaos "($what: nothing to strike)"
-	job=
+	esac
 }
 
 readonly FAULTS=(cancel down drain requeue requeuehold hold suspend preempt prolog slurmctld hang slurmd helper agent)
 
 # Until fettle says that the campaign is done. Sets $faults, $kills, $starts.
 chaos_run() {
-	local mend_at=0 next=$((SECONDS + 3)) mending='' status
+	local mend_at=0 next=$((SECONDS + 3)) mending='' what node job status
 	RANDOM=$SEED faults=0 kills=0 starts=0
 	start_fettle
 	while :; do
@@ -100,8 +98,13 @@ chaos_run() {
 			mending=
 		fi
 		if [ -z "$mending" ] && [ $SECONDS -ge $next ]; then
-			strike "${FAULTS[RANDOM % ${#FAULTS[@]}]}"
-			faults=$((faults + 1))
+			what=${FAULTS[RANDOM % ${#FAULTS[@]}]} node=n$((RANDOM % 4 + 1)) job=''
+			if strike "$what" "$node"; then
+				say_chaos "$what $job $node"
+				faults=$((faults + 1))
+			else
+				say_chaos "($what: nothing to strike)"
+			fi
 			mend_at=$((SECONDS + 1 + RANDOM % 5))
 			next=$((SECONDS + 2 + RANDOM % 4))
 		fi
