@@ -220,6 +220,10 @@ int query_allocation_end(struct db *db, int64_t allocation, const char *end, con
 int query_attempt_fail(struct db *db, int64_t attempt_id, enum attempt_state s, const char *reason,
 		       int64_t now_us, struct err *e);
 
+/* Is the token that of an allocation of this campaign which has no block in flight? */
+int query_allocation_over(struct db *db, int64_t campaign, const char *token, bool *over,
+			  struct err *e);
+
 /* How the allocations of a campaign ended (words of job_end_name), the newest first, `most` at
  * most; those before the last resume of a stopped campaign and those that a user cancelled are left
  * out.

@@ -7,7 +7,7 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { ENDS, NODE_ENDS, NODE_USE, PLACES, SEEN, KEEP, EVENT_LAST, DRAINING, ACCOUNT };
+enum { ENDS, NODE_ENDS, NODE_USE, PLACES, SEEN, KEEP, EVENT_LAST, DRAINING, OVER, ACCOUNT };
 #define NODES_OF_L "max(1, (SELECT count(*) FROM allocation_node n WHERE n.allocation = l.id))"
 #define TRIALS_OF_L                                                                        \
 	"coalesce((SELECT sum(x.wall_us) FROM attempt y JOIN trial x ON x.attempt = y.id " \
@@ -51,6 +51,9 @@ const char *const query_sql_jobs[] = {
 	[DRAINING] = "SELECT coalesce((SELECT max(id) FROM event WHERE campaign = :campaign AND "
 		     "kind = 'drain'), 0) > coalesce((SELECT max(id) FROM event WHERE campaign = "
 		     ":campaign AND kind = 'stopped'), 0) AS asked",
+	[OVER] = "SELECT EXISTS (SELECT 1 FROM allocation l WHERE l.campaign = :campaign AND "
+		 "l.token = :token AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.allocation = "
+		 "l.id AND a.state IN ('planned', 'submitted'))) AS over",
 	/* node_s of an allocation as in v_cost; what its trials leave of it is the rest. */
 	[ACCOUNT] =
 		"SELECT kind, count(DISTINCT id) AS allocations, sum(cost) / 1e6 AS node_s FROM ("
@@ -280,6 +283,17 @@ int query_draining(struct db *db, int64_t campaign, bool *out, struct err *e)
 
 	bind_i64(&s, ":campaign", campaign);
 	*out = stmt_row(&s) && col_bool(&s, "asked");
+	return stmt_close(&s);
+}
+
+int query_allocation_over(struct db *db, int64_t campaign, const char *token, bool *over,
+			  struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(OVER), "look for an allocation that is over", e);
+
+	bind_i64(&s, ":campaign", campaign);
+	bind_text(&s, ":token", token);
+	*over = stmt_row(&s) && col_bool(&s, "over");
 	return stmt_close(&s);
 }
 

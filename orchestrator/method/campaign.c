@@ -669,9 +669,9 @@ int campaign_step(struct campaign *c, enum campaign_step *out, struct err *e)
 	*out = CAMPAIGN_AGAIN;
 	if ((rc = act(c, &a, out, e)) < 0)
 		return rc;
-	if (a.kind != ACT_STAGE && c->row.state == CAMPAIGN_RUNNING)
-		rc = facts_load(c, e);
-	return rc;
+	if (c->row.state != CAMPAIGN_RUNNING)
+		return sweep_jobs(c, e);
+	return a.kind != ACT_STAGE ? facts_load(c, e) : 0;
 }
 
 int campaign_wait(struct campaign *c, int64_t timeout_us, int fd, struct err *e)

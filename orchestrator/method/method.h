@@ -374,6 +374,11 @@ int pairs_one_guard(struct campaign *c, const struct stage_row *s, size_t arm,
 int inputs_fault(struct campaign *c, const struct stage_row *s, const struct pairs *p,
 		 char **reason, struct err *e);
 
+/* -- sweep.c ---------------------------------------------------------------------------------- */
+
+/* Nothing is in flight any more: jobs of the campaign that live on all the same are cancelled. */
+int sweep_jobs(struct campaign *c, struct err *e);
+
 /* -- evidence.c ------------------------------------------------------------------------------- */
 
 /* Everything that the trials of a stage showed, read once for all its arms. */

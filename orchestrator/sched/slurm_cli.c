@@ -142,17 +142,21 @@ static struct json *expanded_copy(struct slurm_cli *c, const struct json *job)
 	return o;
 }
 
-/* Those of `all` that are asked for: by number, or by name. */
-static struct json *choose(struct slurm_cli *c, const struct json *all, const struct json *ids,
-			   const char *token)
+/* Those of `all` that are asked for: by number, by name, or by how the name starts. */
+static struct json *choose(struct slurm_cli *c, const struct json *all, const struct json *req)
 {
+	const struct json *ids = json_get(req, "jobs");
+	const char *token = json_text(json_get(req, "token"), NULL);
+	bool prefix = json_bool(json_get(req, "prefix"), false);
 	struct json *jobs = json_array();
 
 	for (size_t i = 0; i < json_len(all); i++) {
 		const struct json *job = json_at(all, i);
+		const char *name = json_text(json_get(job, "name"), "");
 
-		if (token ? str_eq(json_text(json_get(job, "name"), ""), token)
-			  : in_ids(ids, json_text(json_get(job, "job"), "")))
+		if (!token   ? in_ids(ids, json_text(json_get(job, "job"), ""))
+		    : prefix ? str_starts(name, token)
+			     : str_eq(name, token))
 			json_add(jobs, expanded_copy(c, job));
 	}
 	return jobs;
@@ -174,8 +178,7 @@ static int op_poll(struct slurm_cli *c, const struct json *req, struct json *rep
 	if (rc)
 		return rc;
 	all = slurm_text_squeue(text);
-	json_set(reply, "jobs",
-		 choose(c, all, json_get(req, "jobs"), json_text(json_get(req, "token"), NULL)));
+	json_set(reply, "jobs", choose(c, all, req));
 	return 0;
 }
 
@@ -250,7 +253,7 @@ static int op_acct(struct slurm_cli *c, const struct json *req, struct json *rep
 	if (rc)
 		return rc;
 	all = slurm_text_sacct(text);
-	json_set(reply, "jobs", choose(c, all, ids, NULL));
+	json_set(reply, "jobs", choose(c, all, req));
 	return 0;
 }
 

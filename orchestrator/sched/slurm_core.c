@@ -532,6 +532,29 @@ int slurm_core_find(struct sched_run *s, const char *token, struct sched_status 
 	return rc;
 }
 
+int slurm_core_alive(struct sched_run *s, const char *prefix, struct sched_status **out, size_t *n,
+		     struct err *e)
+{
+	_cleanup_(json_freep) struct json *req = json_object(), *reply = NULL;
+	const struct json *jobs;
+	int rc;
+
+	json_set_text(req, "op", "find");
+	json_set_text(req, "token", prefix);
+	json_set_bool(req, "prefix", true);
+	rc = call(s, req, true, &reply, e);
+	if (rc)
+		return rc;
+	jobs = json_get(reply, "jobs");
+	*out = xcalloc(json_len(jobs) + 1, sizeof **out);
+	*n = 0;
+	for (size_t i = 0; i < json_len(jobs); i++) {
+		(*out)[*n] = decode(s, json_at(jobs, i));
+		*n += !is_over(&(*out)[*n]);
+	}
+	return 0;
+}
+
 /* --- capacity and waiting --------------------------------------------------------------- */
 
 /* What `doctor` shows. The controller's own words are optional: the nodes were told already. */

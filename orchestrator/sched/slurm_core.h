@@ -34,6 +34,8 @@ int slurm_core_poll(struct sched_run *s, const char *const *ids, size_t n, struc
 int slurm_core_cancel(struct sched_run *s, const char *id, struct err *e);
 int slurm_core_find(struct sched_run *s, const char *token, struct sched_status *out,
 		    struct err *e);
+int slurm_core_alive(struct sched_run *s, const char *prefix, struct sched_status **out, size_t *n,
+		     struct err *e);
 int slurm_core_capacity(struct sched_run *s, struct sched_capacity *out, struct err *e);
 int slurm_core_will_run(struct sched_run *s, const struct sched_job *job,
 			struct sched_forecast *out, struct err *e);
@@ -42,9 +44,10 @@ int slurm_core_account(struct sched_run *s, const char *const *ids, size_t n,
 int slurm_core_wait(struct sched_run *s, int64_t timeout_us, int fd, struct err *e);
 
 /* The functions of a struct sched but open. */
-#define SLURM_CORE_FUNCTIONS                                                                   \
-	.close = slurm_core_close, .submit = slurm_core_submit, .poll = slurm_core_poll,       \
-	.cancel = slurm_core_cancel, .find = slurm_core_find, .capacity = slurm_core_capacity, \
-	.will_run = slurm_core_will_run, .wait = slurm_core_wait, .account = slurm_core_account
+#define SLURM_CORE_FUNCTIONS                                                                       \
+	.close = slurm_core_close, .submit = slurm_core_submit, .poll = slurm_core_poll,           \
+	.cancel = slurm_core_cancel, .find = slurm_core_find, .alive = slurm_core_alive,           \
+	.capacity = slurm_core_capacity, .will_run = slurm_core_will_run, .wait = slurm_core_wait, \
+	.account = slurm_core_account
 
 #endif

@@ -122,6 +122,7 @@ int helper_poll(struct helper *h, const struct json *req, struct json *reply, st
 int helper_find(struct helper *h, const struct json *req, struct json *reply, struct err *e)
 {
 	const char *token = json_text(json_get(req, "token"), NULL);
+	bool prefix = json_bool(json_get(req, "prefix"), false);
 	job_info_msg_t *msg = NULL;
 	struct json *jobs;
 	int rc;
@@ -132,9 +133,12 @@ int helper_find(struct helper *h, const struct json *req, struct json *reply, st
 	if (rc)
 		return rc;
 	jobs = json_array();
-	for (uint32_t i = 0; msg && i < msg->record_count; i++)
-		if (str_eq(msg->job_array[i].name, token))
+	for (uint32_t i = 0; msg && i < msg->record_count; i++) {
+		const char *name = msg->job_array[i].name;
+
+		if (name && prefix ? str_starts(name, token) : str_eq(name, token))
 			json_add(jobs, describe_job(&msg->job_array[i]));
+	}
 	json_set(reply, "jobs", jobs);
 	if (msg)
 		slurm_free_job_info_msg(msg);

@@ -10,12 +10,13 @@
 
 /* What the front does to the scheduler behind it. One campaign at a time. */
 static struct front {
-	bool twin;       /* a submit is answered with the id of a job that is dead at once */
-	bool no_find;    /* find cannot be asked */
-	bool no_cancel;  /* cancel cannot be asked */
-	bool absent;     /* find knows of no job */
-	bool unlaunched; /* every job looks like one whose prolog failed */
-	bool reused;     /* the number of every job is another's by now, and that one runs */
+	bool twin;            /* a submit is answered with the id of a job that is dead at once */
+	bool no_find;         /* find cannot be asked */
+	bool no_cancel;       /* cancel cannot be asked */
+	bool absent;          /* find knows of no job */
+	bool unlaunched;      /* every job looks like one whose prolog failed */
+	bool reused;          /* the number of every job is another's by now, and that one runs */
+	const char *risen[2]; /* tokens of jobs that live when it is asked at the end */
 	struct clock_virtual *ends_in_poll; /* a job's last minute passes while it is polled */
 	int put_off;                        /* so many submits are refused for now */
 	int submits, cancels;
@@ -80,6 +81,20 @@ static int front_cancel(struct sched_run *s, const char *id, struct err *e)
 	return behind()->cancel(s, id, e);
 }
 
+static int front_alive(struct sched_run *s, const char *prefix, struct sched_status **out,
+		       size_t *n, struct err *e)
+{
+	(void)s, (void)e;
+	assert_true(str_starts(prefix, "fettle:"));
+	*out = xcalloc(ARRAY_LEN(front.risen), sizeof **out);
+	for (*n = 0; *n < ARRAY_LEN(front.risen) && front.risen[*n]; (*n)++) {
+		(*out)[*n] = (struct sched_status){.state = JOB_PENDING};
+		snprintf((*out)[*n].id, sizeof(*out)[*n].id, "%zu", *n + 4711);
+		str_copy((*out)[*n].token, sizeof(*out)[*n].token, front.risen[*n]);
+	}
+	return 0;
+}
+
 static struct campaign *open_front(struct world *w)
 {
 	static struct sched s;
@@ -92,6 +107,7 @@ static struct campaign *open_front(struct world *w)
 	s.poll = front_poll;
 	s.find = front_find;
 	s.cancel = front_cancel;
+	s.alive = front_alive;
 	assert_ok(campaign_open(w->ws, w->id, &o, &c, &e));
 	return c;
 }
@@ -213,6 +229,37 @@ static void test_a_number_that_is_another_jobs_is_not_waited_for(void **state)
 	assert_int_equal(front.cancels, 0);
 	campaign_close(c);
 	finish(&w);
+	world_close(&w);
+}
+
+/* slurmctld was killed and took up a job again that had ended; another campaign's job is not ours.
+ */
+static void test_a_job_that_rose_again_is_ended_with_the_campaign(void **state)
+{
+	enum campaign_step step = CAMPAIGN_AGAIN;
+	_cleanup_free_ char *token = NULL, *text = NULL;
+	struct campaign *c;
+	struct world w;
+	struct err e = {0};
+
+	(void)state;
+	start(&w, (struct front){0});
+	c = open_front(&w);
+	step_to_wait(c);
+	token = store_text(w.ws->db, "SELECT token FROM allocation WHERE id = 1");
+	front.risen[0] = "fettle:00000000:a1";
+	front.risen[1] = token;
+	for (int i = 0; i < 100000 && step != CAMPAIGN_OVER; i++) {
+		assert_ok(campaign_step(c, &step, &e));
+		if (step == CAMPAIGN_WAIT)
+			wait_for_jobs(c, 30);
+	}
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	assert_int_equal(front.cancels, 1);
+	text = store_text(w.ws->db, "SELECT text FROM event WHERE kind = 'cancel'");
+	assert_contains(text, "job 4712");
+	assert_contains(text, "lives on though its blocks are done");
+	campaign_close(c);
 	world_close(&w);
 }
 
@@ -419,6 +466,7 @@ int main(void)
 		cmocka_unit_test(test_the_twin_of_a_dead_job_is_waited_for),
 		cmocka_unit_test(test_a_cancel_reaches_the_twin_too),
 		cmocka_unit_test(test_a_number_that_is_another_jobs_is_not_waited_for),
+		cmocka_unit_test(test_a_job_that_rose_again_is_ended_with_the_campaign),
 		cmocka_unit_test(test_what_cannot_be_cancelled_stays_in_flight),
 		cmocka_unit_test(test_what_cannot_be_found_stays_in_flight),
 		cmocka_unit_test(test_a_cancel_keeps_what_is_done_already),
