@@ -312,7 +312,7 @@ void resources_launch(const struct resources *r, struct strv *out)
 
 	if (!r->launcher || str_eq(r->launcher, "exec"))
 		return;
-	strv_add(out, r->launcher);
+	strv_add(out, str_eq(r->launcher, "script") ? "env" : r->launcher);
 	if (str_eq(r->launcher, "srun")) {
 		strv_add(out, "--mpi=none");
 		strv_add(out, "--kill-on-bad-exit=1");

@@ -315,7 +315,7 @@ struct resources {
 	int64_t mem_mib_per_node;
 	int64_t time_limit_s; /* of a whole allocation; 0: derived from trials */
 	char *partition, *account, *qos, *reservation, *constraint, *nodelist, *exclude;
-	char *launcher; /* "exec" (default for one task), "srun", "mpirun", "torchrun" */
+	char *launcher; /* "exec" (default for one task), "srun", "mpirun", "torchrun", "script" */
 	struct job_options options;
 	enum placement placement;
 	struct strv among; /* nodes that blocks take turns on; empty: all */
@@ -402,7 +402,8 @@ struct recipe {
 	char *hash;      /* of all sources */
 };
 /* What is put before a workload's command so that it runs on these resources: nothing for "exec",
- * else srun, mpirun or torchrun with their numbers. Appends to out. */
+ * else srun, mpirun or torchrun with their numbers. A "script" has srun or the like inside: env(1)
+ * stands before it, so that ranks that are no children of it are looked for. Appends to out. */
 void resources_launch(const struct resources *r, struct strv *out);
 void recipe_free(struct recipe *r); /* r itself too; NULL is fine */
 const struct knob *recipe_knob(const struct recipe *r, const char *name);

@@ -191,6 +191,27 @@ static void put_number(struct adding *a, const char *name, int64_t value, bool w
 		put(a, name, text);
 }
 
+/* Names that some arm sets or takes out, the same in all arms: a script that sets such a variable
+ * itself can put back what the campaign says. */
+static void put_names(struct adding *a, const struct block *b)
+{
+	struct kvs names = {0};
+	struct buf text = {0};
+
+	for (size_t i = 0; i < b->n_arms; i++) {
+		for (size_t k = 0; k < b->arms[i].env.n; k++)
+			kvs_set(&names, b->arms[i].env.v[k].key, "");
+		for (size_t k = 0; k < b->arms[i].unset.n; k++)
+			kvs_set(&names, b->arms[i].unset.v[k], "");
+	}
+	kvs_sort(&names);
+	for (size_t i = 0; i < names.n; i++)
+		buf_printf(&text, "%s%s", i ? " " : "", names.v[i].key);
+	put(a, "FETTLE_SET", text.data ? text.data : "");
+	buf_free(&text);
+	kvs_free(&names);
+}
+
 static void add_own(struct adding *a, const struct block *b, const struct block_slot *slot,
 		    const char *dir, const char *host, int port)
 {
@@ -203,6 +224,7 @@ static void add_own(struct adding *a, const struct block *b, const struct block_
 	put_number(a, "FETTLE_SLOT", slot->slot, false);
 	put_number(a, "FETTLE_ARM_INDEX", (int64_t)slot->arm_index, false);
 	put_number(a, "FETTLE_BLOCK", b->block, false);
+	put_names(a, b);
 	put_path(a, "TMPDIR", dir, "tmp", true);
 	put_path(a, "XDG_CACHE_HOME", dir, "cache", true);
 	put_weak(a, "MASTER_ADDR", b->launch.n ? host : "127.0.0.1");

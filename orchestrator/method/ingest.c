@@ -323,6 +323,19 @@ static void keep_curves(const struct reader *r, struct window *w)
 		window_keep_curve(w, r->recipe->converge.metric);
 }
 
+/* A log without times: steps of the window by the agent's clock, as their lines arrived. */
+static void steps_by_clock(const struct json *rec, const struct workload *wl,
+			   struct trial_result *t)
+{
+	int64_t from = json_i64(json_get(rec, "window_start_us"), 0),
+		to = json_i64(json_get(rec, "window_end_us"), 0);
+
+	if (wl->steps > 0 && from > 0 && to > from &&
+	    isnan(trial_result_get(t, "throughput_steps_per_s", "mean")))
+		trial_result_metric(t, "throughput_steps_per_s", "mean", "",
+				    (double)wl->steps * 1e6 / (double)(to - from));
+}
+
 /* What in its figures contradicts, heap; NULL nothing. */
 static char *read_metrics(const struct reader *r, const struct json *rec, struct trial_result *t,
 			  struct quality_trial *q)
@@ -349,6 +362,7 @@ static char *read_metrics(const struct reader *r, const struct json *rec, struct
 	read_facts(r, out, w);
 	window_emit(w, t);
 	window_emit_curves(w, t);
+	steps_by_clock(rec, &wl, t);
 	samples = samples_read(r->dir, rec, t);
 	gpu = samples_devices(r->dir, rec, t, &devices);
 	samples_other_nodes(r->dir, rec, t, &r->out->notes);

@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 static const char *const placement_words[] = {"any", "same", "spread", NULL};
-static const char *const launcher_words[] = {"exec", "srun", "mpirun", "torchrun", NULL};
+static const char *const launcher_words[] = {"exec",     "srun",   "mpirun",
+					     "torchrun", "script", NULL};
 
 #define IN(member) offsetof(struct resources, member)
 #define COUNT(field, member, text)                                                             \
@@ -93,7 +94,7 @@ static const struct field resources_fields[] = {
 	 .words = launcher_words,
 	 .offset = IN(launcher),
 	 .dflt = "`\"exec\"` for one task, else `\"srun\"`",
-	 .doc = "what starts the ranks"},
+	 .doc = "what starts the ranks; `script`: the command does so itself"},
 	{0},
 };
 const struct schema schema_resources = {"resources", resources_fields};

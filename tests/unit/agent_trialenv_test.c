@@ -54,6 +54,7 @@ static void layers_lie_over_each_other(void **state)
 	assert_string_equal(kvs_get(&env.vars, "FETTLE_SLOT"), "3");
 	assert_string_equal(kvs_get(&env.vars, "FETTLE_ARM_INDEX"), "1");
 	assert_string_equal(kvs_get(&env.vars, "FETTLE_BLOCK"), "17");
+	assert_string_equal(kvs_get(&env.vars, "FETTLE_SET"), "A B C WANDB_MODE");
 	assert_string_equal(kvs_get(&env.vars, "FETTLE_TRIAL"), "t:1:3");
 	assert_string_equal(kvs_get(&env.vars, "MASTER_ADDR"), "127.0.0.1");
 	assert_true(str_to_i64(kvs_get(&env.vars, "MASTER_PORT"), &port));
