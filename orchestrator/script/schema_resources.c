@@ -5,8 +5,7 @@
 #include <stddef.h>
 
 static const char *const placement_words[] = {"any", "same", "spread", NULL};
-static const char *const launcher_words[] = {"exec",     "srun",   "mpirun",
-					     "torchrun", "script", NULL};
+static const char *const launcher_words[] = {"exec", "srun", "mpirun", "torchrun", "script", NULL};
 
 #define IN(member) offsetof(struct resources, member)
 #define COUNT(field, member, text)                                                             \

@@ -264,6 +264,7 @@ static void pop(struct reader *r, enum frame_kind kind, const char *word)
 
 static void place(const struct reader *r, struct shell_command *c)
 {
+	c->depth = r->n_frames;
 	for (size_t i = 0; i < r->n_frames; i++) {
 		const struct frame *f = &r->frames[i];
 

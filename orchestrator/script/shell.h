@@ -60,6 +60,7 @@ struct shell_command {
 	size_t n_redirects, cap_redirects;
 	size_t start, end;   /* bytes of the script */
 	int line, last_line; /* counted from 1 */
+	size_t depth;        /* compound commands and functions that it stands in */
 	char *function;      /* it stands in this function's body; NULL */
 	bool conditional;    /* it may not run: in if, case, a loop, or after && and || */
 	bool loop;           /* in a loop: it may run more than once */
