@@ -6,6 +6,7 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/init.h"
+#include "orchestrator/script/passed.h"
 
 #define WORDS(name, ...) static const char *const name[] = {__VA_ARGS__, NULL}
 
@@ -15,8 +16,7 @@ WORDS(hf_extra, "--save_strategy", "no", "--report_to", "none");
 WORDS(lightning_extra, "--trainer.enable_checkpointing=false");
 WORDS(nanogpt_extra, "--always_save_checkpoint=False", "--wandb_log=False");
 WORDS(no_extra, NULL);
-WORDS(megatron_knobs, "overlap_grad_reduce", "overlap_param_gather");
-WORDS(loader_knobs, "prefetch_factor");
+WORDS(megatron_knobs, "overlap_grad_reduce", "overlap_param_gather", "use_distributed_optimizer");
 
 static const struct init_framework megatron = {
 	"Megatron-LM",  "megatron", "megatron",       "iteration\\s+\\d+/",
@@ -32,7 +32,7 @@ static const struct init_framework hf_trainer = {"the Hugging Face Trainer",
 						 500,
 						 "--output_dir",
 						 hf_extra,
-						 loader_knobs};
+						 no_extra};
 static const struct init_framework lightning = {
 	"Lightning", "lightning", "lightning", "^Epoch \\d+:.*it/s",          "step_time_ms",
 	true,        NULL,        1,           "--trainer.default_root_dir=", lightning_extra,
@@ -329,7 +329,7 @@ static bool is_secret(const char *name)
 	static const char *const parts[] = {"TOKEN", "KEY", "SECRET", "PASSW", "CREDENTIAL"};
 
 	for (size_t k = 0; k < ARRAY_LEN(parts); k++)
-		if (strstr(name, parts[k]) && !str_starts(name, "TOKENIZERS"))
+		if (strstr(name, parts[k]) && !strstr(name, "TOKENIZERS"))
 			return true;
 	return false;
 }
@@ -365,7 +365,8 @@ static void take_export(struct init *i, const struct sbatch_var *v)
 		strv_add(&i->secrets, v->name);
 		return;
 	}
-	if (is_private(v->name))
+	/* Helpers of the script (CMD="srun ...") are no settings. */
+	if (is_private(v->name) || strpbrk(v->text, " \n"))
 		return;
 	if (!v->value || v->conditional) {
 		forget(i, v->name);
@@ -373,9 +374,6 @@ static void take_export(struct init *i, const struct sbatch_var *v)
 			 v->name);
 		return;
 	}
-	/* Helpers of the script (CMD="srun ...") are no settings. */
-	if (strlen(v->value) > 200 || strchr(v->value, '\n') || strchr(v->value, ' '))
-		return;
 	kvs_set(&i->env, v->name, v->value);
 	strv_add(&i->env_at, at);
 }
@@ -509,15 +507,19 @@ static void propose_loader(struct init *i)
 		propose_written(i, "prefetch_factor", prefetch[k], 0);
 }
 
-/* A flag that the script does not give yet. */
+/* Flags of the framework that the script does not give yet. */
 static void propose_flags(struct init *i)
 {
 	for (size_t n = 0; i->framework->knobs[n]; n++) {
 		const struct knob *k = in_catalogue(i, i->framework->knobs[n]);
+		const char *how = k ? kvs_get(&k->about.passed, i->framework->name) : NULL;
+		struct passed p = {0};
 
-		if (k && k->how == HOW_ARG && k->flag && k->target &&
-		    !has_arg(i->launch, k->target))
+		if (!how || !passed_parse(how, &p))
+			continue;
+		if (p.kind == PASSED_FLAG && !has_arg(i->launch, p.target))
 			strv_addf(&i->knobs, "\"%s\"", k->name);
+		passed_done(&p);
 	}
 }
 
@@ -557,7 +559,12 @@ static void propose_knobs(struct init *i)
 void init_recognise(struct init *i)
 {
 	i->framework = init_framework_of(i->launch);
-	redirect_all(i);
+	if (i->launch->program)
+		redirect_all(i);
+	else
+		init_refuse(i, i->launch->line,
+			    "what it launches cannot be told without a shell: write the program "
+			    "on the line itself");
 	take_exports(i);
 	/* A pipe would hold back what Python prints. */
 	if (!kvs_has(&i->env, "PYTHONUNBUFFERED"))

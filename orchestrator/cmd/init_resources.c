@@ -290,8 +290,6 @@ static void take_option(struct init *i, const struct sbatch_option *o)
 
 	if (is_dropped(i, o->name))
 		init_say(i, o->line, "%s is left out, as --drop says", o->text);
-	else if (!o->known)
-		init_refuse(i, o->line, "%s: sbatch has no such option; correct it", o->text);
 	else if (!r)
 		init_refuse(i, o->line,
 			    "%s: fettle cannot ask for this; --drop %s leaves it out if trials "
@@ -358,20 +356,41 @@ static void settle_array(struct init *i)
 
 static void refuse_components(struct init *i)
 {
-	for (size_t k = 0; k < i->s->n_options; k++)
-		if (i->s->options[k].component == 1) {
-			init_refuse(
-				i, i->s->options[k].line,
-				"a heterogeneous job of %d components: fettle asks for nodes of "
-				"one kind; make a script of the component that is to become "
-				"faster",
-				i->s->components);
-			return;
+	int line = 1;
+
+	for (size_t k = i->s->n_options; k-- > 0;)
+		if (i->s->options[k].component == 1)
+			line = i->s->options[k].line;
+	init_refuse(i, line,
+		    "a heterogeneous job of %d components: fettle asks for nodes of one kind; make "
+		    "a script of the component that is to become faster",
+		    i->s->components);
+}
+
+/* What the reader noticed; sbatch would refuse what it does not know. */
+static void take_notes(struct init *i)
+{
+	for (size_t k = 0; k < i->s->n_notes; k++) {
+		const struct sbatch_note *n = &i->s->notes[k];
+
+		switch (n->kind) {
+		case SBATCH_UNKNOWN:
+			init_refuse(i, n->line, "%s", n->text);
+			break;
+		case SBATCH_IGNORED:
+		case SBATCH_UNEXPANDED:
+		case SBATCH_OPAQUE:
+			init_say(i, n->line, "%s", n->text);
+			break;
+		case SBATCH_OFF:
+			break;
 		}
+	}
 }
 
 void init_resources(struct init *i)
 {
+	take_notes(i);
 	if (i->s->components > 1) {
 		refuse_components(i);
 		return;
@@ -379,7 +398,7 @@ void init_resources(struct init *i)
 	for (size_t k = 0; k < i->s->n_options; k++) {
 		const struct sbatch_option *o = &i->s->options[k];
 
-		if (!o->known || sbatch_option(i->s, o->name, 0) == o)
+		if (o->known && sbatch_option(i->s, o->name, 0) == o)
 			take_option(i, o);
 	}
 	settle_tasks(i);

@@ -459,8 +459,6 @@ void init_script(struct init *i, struct buf *out)
 	size_t first = strcspn(i->s->text, "\n");
 
 	check_interpreter(i);
-	if (!i->launch->program)
-		init_refuse(i, i->launch->line, "what it launches cannot be told");
 	cut_after_launch(&k);
 	edit(&k, k.c->start, k.c->start, "{ fettle_hold; ");
 	edit_prefixes(&k);

@@ -260,7 +260,8 @@ static void program_is(struct chain *c, size_t at)
 {
 	struct sbatch_launch *l = c->l;
 
-	l->program = at < c->f->n ? xstrdup(field(c, at)) : NULL;
+	if (at < c->f->n && !strpbrk(fs_basename(field(c, at)), "$`"))
+		l->program = xstrdup(field(c, at));
 	l->program_word = at < c->f->n ? c->f->v[at].word : 0;
 	fields_copy(&l->args, c->f, at + 1, c->f->n);
 }
