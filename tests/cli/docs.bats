@@ -59,7 +59,7 @@ documents() {
 	# what `fettle ab` compares: quicker with A set
 	printf '#!/bin/sh\n[ -n "$A" ] || sleep 0.3\nsleep 0.1\n' >x
 	chmod +x x
-	printf '#!/bin/sh\n#SBATCH --nodes=2\nexport NCCL_DEBUG=WARN\nsrun ./x\n' >train.sbatch
+	printf '#!/bin/sh\n#SBATCH --nodes=2\nexport NCCL_DEBUG=WARN\nsrun ./x --output-dir results\n' >train.sbatch
 	while read -r line; do
 		echo "\$ $line"
 		sh -c "$line" </dev/null

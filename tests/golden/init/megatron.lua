@@ -33,6 +33,7 @@ return {
 	guards = { loss = 0.01 },
 	knobs = {
 		knob("num_workers", { arg = "--num-workers", values = { 1, 4, 8 } }),
+		"overlap_param_gather",
 		OMP_NUM_THREADS = { 1, 2, 4, 8 },
 		"expandable_segments",
 		NCCL_BUFFSIZE = { 2097152, 16777216 },
