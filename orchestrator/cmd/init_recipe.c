@@ -102,6 +102,13 @@ static void put_list(struct buf *out, const char *field, const struct strv *item
 	buf_str(out, " },\n");
 }
 
+static bool has_group(const char *pattern, const char *name)
+{
+	_cleanup_free_ char *group = xasprintf("(?<%s>", name);
+
+	return pattern && strstr(pattern, group);
+}
+
 static int lines(int steps, int every, int least)
 {
 	int n = (steps + every - 1) / every;
@@ -129,9 +136,10 @@ static void put_window(const struct init *i, struct buf *out)
 		buf_printf(out, "\t\tmetrics = { probe = \"%s\" },\n", i->framework->probe);
 		return;
 	}
-	put_comment(out, "\t\t",
-		    "name what your log says: (?<loss>\\S+), (?<step_time_ms>\\S+), "
-		    "(?<throughput_samples_per_s>\\S+)");
+	if (!i->o->pattern)
+		put_comment(out, "\t\t",
+			    "name what your log says: (?<loss>\\S+), (?<step_time_ms>\\S+), "
+			    "(?<throughput_samples_per_s>\\S+)");
 	buf_str(out, "\t\tmetrics = { pattern = ");
 	put_text(out, pattern);
 	buf_str(out, " },\n");
@@ -175,13 +183,26 @@ static void put_resources(const struct init *i, struct buf *out)
 	buf_str(out, "\t\tlauncher = \"script\", -- it starts its ranks itself\n\t},\n");
 }
 
+/* What the user's own pattern reads, the best of it; else what the agent counts. */
+static const char *objective_of(const struct init *i)
+{
+	static const char *const read[] = {"throughput_samples_per_s", "throughput_tokens_per_s",
+					   "step_time_ms", NULL};
+
+	if (!i->o->pattern && i->framework->probe)
+		return i->framework->objective;
+	for (size_t k = 0; read[k]; k++)
+		if (has_group(i->o->pattern, read[k]))
+			return read[k];
+	return "throughput_steps_per_s";
+}
+
 static void put_goal(const struct init *i, struct buf *out)
 {
-	bool pattern = i->o->pattern || !i->framework->probe;
+	bool loss = i->o->pattern ? has_group(i->o->pattern, "loss") : i->framework->has_loss;
 
-	buf_printf(out, "\tobjective = \"%s\",\n",
-		   pattern ? "throughput_steps_per_s" : i->framework->objective);
-	if (!pattern && i->framework->has_loss)
+	buf_printf(out, "\tobjective = \"%s\",\n", objective_of(i));
+	if (loss)
 		buf_str(out, "\tguards = { loss = 0.01 },\n");
 	else
 		put_comment(out, "\t",
