@@ -14,6 +14,11 @@
 /* How far batch over step time may be from the rate that the log says. */
 #define RATE_TOLERANCE 0.10
 
+/* Ways to count operations differ by the attention: 15 % at most in models as they are trained. */
+#define MFU_TOLERANCE 0.25
+
+#define RATIO_TOLERANCE 0.05
+
 /* -- peaks ----------------------------------------------------------------------------------- */
 
 static const struct peak {
@@ -226,6 +231,34 @@ bool derive_check_mfu(double mfu_pct, const char *gpu, char why[DERIVE_WHY_MAX])
 		 "mfu_pct comes to %.4g, and no more than %.3g can be reached: wrong parameters, "
 		 "units or peak (with sparsity?), or padding that is counted",
 		 mfu_pct, limit);
+	return false;
+}
+
+bool derive_check_told_mfu(double told_pct, double computed_pct, char why[DERIVE_WHY_MAX])
+{
+	if (!(told_pct > 0) || !(computed_pct > 0) ||
+	    fabs(told_pct / computed_pct - 1) <= MFU_TOLERANCE)
+		return true;
+	snprintf(
+		why, DERIVE_WHY_MAX,
+		"the log says an MFU of %.4g %%, and the tokens a second of a device with the recipe's "
+		"model give %.4g: wrong parameters, sequence length, number of devices or peak",
+		told_pct, computed_pct);
+	return false;
+}
+
+bool derive_check_mfu_ratio(double mfu_a, double rate_a, double mfu_b, double rate_b,
+			    char why[DERIVE_WHY_MAX])
+{
+	double mfu = mfu_b / mfu_a, rate = rate_b / rate_a;
+
+	if (!(mfu > 0) || !(rate > 0) || !isfinite(mfu) || !isfinite(rate) ||
+	    fabs(mfu / rate - 1) <= RATIO_TOLERANCE)
+		return true;
+	snprintf(why, DERIVE_WHY_MAX,
+		 "MFU goes from %.4g to %.4g %% (x %.3f) and the rate from %.4g to %.4g a second "
+		 "(x %.3f): of one model on as many devices both grow alike",
+		 mfu_a, mfu_b, mfu, rate_a, rate_b, rate);
 	return false;
 }
 

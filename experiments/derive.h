@@ -57,6 +57,13 @@ enum { DERIVE_WHY_MAX = 240 };
 /* A utilisation above what the best matrix product reaches on the device (85 % when that is not
  * known) comes from wrong units, a peak with sparsity, the wrong N, or padding that was counted. */
 bool derive_check_mfu(double mfu_pct, const char *gpu, char why[DERIVE_WHY_MAX]);
+/* What a log says against what tokens a second and the model give: a quarter apart is no other way
+ * to count. */
+bool derive_check_told_mfu(double told_pct, double computed_pct, char why[DERIVE_WHY_MAX]);
+/* Of two runs of one model on as many devices, MFU and rate grow alike; 5 % apart is no rounding.
+ */
+bool derive_check_mfu_ratio(double mfu_a, double rate_a, double mfu_b, double rate_b,
+			    char why[DERIVE_WHY_MAX]);
 /* Samples a second against batch over step time: 10 % apart is no rounding. DeepSpeed's timer was
  * seen to say ten times too much (NOTES probes 8.2). */
 bool derive_check_rate(double samples_per_s, double samples_per_step, double step_ms,

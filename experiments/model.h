@@ -258,6 +258,11 @@ struct model_shape {
 	double peak_tflops; /* 0: of the table */
 };
 
+/* The same training on fewer devices, which scaling efficiency is told against. */
+struct scaling {
+	double gpus, tokens_per_s, samples_per_s; /* rates of all of them; 0: not told */
+};
+
 struct workload {
 	char *name;
 	struct strv command;         /* argv; command[0] is looked up in PATH of the trial */
@@ -275,6 +280,7 @@ struct workload {
 	int64_t trial_limit_s; /* a trial that runs longer is killed and failed */
 	int64_t log_limit_bytes;
 	struct model_shape model;
+	struct scaling scaling;
 	char *framework;     /* NULL: none; knobs are passed its way */
 	struct kvs versions; /* component -> version that it runs, as far as the recipe says */
 	struct place at;     /* of its command */
@@ -336,14 +342,15 @@ struct agent_options {
 };
 
 struct budget {
-	double wall_s;     /* 0: no bound */
-	double node_hours; /* 0: no bound */
-	int64_t trials;    /* 0: no bound */
-	double gpu_hours;  /* 0: no bound; needs resources.gpus_per_node */
-	int jobs;          /* most jobs in flight; 0: as many as make sense */
-	int nodes;         /* most nodes that those have together; 0: no bound */
-	int idle_nodes;    /* a job is submitted only while so many nodes are idle */
-	char *deadline;    /* nothing is started after it, see base/hours.h; NULL: none */
+	double wall_s;         /* 0: no bound */
+	double node_hours;     /* 0: no bound */
+	int64_t trials;        /* 0: no bound */
+	double gpu_hours;      /* 0: no bound; needs resources.gpus_per_node */
+	double gpu_hour_price; /* 0: not told */
+	int jobs;              /* most jobs in flight; 0: as many as make sense */
+	int nodes;             /* most nodes that those have together; 0: no bound */
+	int idle_nodes;        /* a job is submitted only while so many nodes are idle */
+	char *deadline;        /* nothing is started after it, see base/hours.h; NULL: none */
 	struct strv window, site_window; /* hours in which blocks run, see base/hours.h; empty:
 					    all */
 	double stuck_s; /* a job that waits so long to be released, or for nodes that are down, is

@@ -67,6 +67,8 @@ static void derive_utilisation(const struct model_shape *m, const char *gpu, dou
 
 	if (!(m->params > 0) || !isfinite(mfu))
 		return;
+	if (!derive_check_told_mfu(mean_of(t, "mfu_pct"), mfu, why))
+		note(notes, why);
 	if (!derive_check_mfu(fmax(mfu, hfu), device, why)) {
 		note(notes, why);
 		return;
@@ -89,6 +91,34 @@ static void check_told(const struct recipe *r, const char *gpu, struct trial_res
 		note(notes, why);
 }
 
+/* A figure of the trial as a whole: its value is its mean, too, so that listings show it. */
+static void add_whole(struct trial_result *t, const char *metric, double value)
+{
+	if (!isfinite(value))
+		return;
+	trial_result_metric(t, metric, "value", "", value);
+	trial_result_metric(t, metric, "mean", "", value);
+}
+
+static void derive_costs(const struct recipe *r, double gpus, struct trial_result *t)
+{
+	double hours = gpus > 0 ? derive_gpu_hours((double)t->wall_us / 1e6, gpus) : NAN;
+
+	add_whole(t, "trial_gpu_hours", hours);
+	if (r->budget.gpu_hour_price > 0)
+		add_whole(t, "trial_cost", derive_cost(hours, r->budget.gpu_hour_price));
+}
+
+static void derive_scaling(const struct scaling *s, double gpus, double tokens, double samples,
+			   struct trial_result *t)
+{
+	bool by_tokens = s->tokens_per_s > 0;
+
+	add(t, "scaling_efficiency_pct",
+	    derive_scaling_efficiency_pct(by_tokens ? s->tokens_per_s : s->samples_per_s, s->gpus,
+					  by_tokens ? tokens : samples, gpus));
+}
+
 char *derived_metrics(const struct recipe *r, const char *gpu, int devices, struct trial_result *t)
 {
 	const struct model_shape *m = &r->workload.model;
@@ -105,8 +135,33 @@ char *derived_metrics(const struct recipe *r, const char *gpu, int devices, stru
 	per_gpu = add(t, "throughput_tokens_per_s_per_gpu", derive_per_gpu(tokens, gpus));
 	derive_utilisation(m, gpu, per_gpu, t, &notes);
 	add(t, "energy_per_sample_j", derive_energy_j(mean_of(t, "gpu_power_w"), gpus, samples));
+	add(t, "data_wait_ratio", derive_data_wait_ratio(mean_of(t, "data_wait_ms"), step_ms));
+	derive_scaling(&r->workload.scaling, gpus, tokens, samples, t);
+	derive_costs(r, gpus, t);
 	add(t, "mem_fragmentation_ratio",
 	    derive_fragmentation_ratio(max_of(t, "mem_peak_allocated_gib"),
 				       max_of(t, "mem_peak_reserved_gib")));
 	return notes.len ? buf_take(&notes) : (buf_free(&notes), NULL);
+}
+
+static double rate_of(const struct trial_result *t)
+{
+	double tokens = mean_of(t, "throughput_tokens_per_s");
+
+	return isfinite(tokens) ? tokens : mean_of(t, "throughput_samples_per_s");
+}
+
+char *derived_contradiction(const struct trial_result *before, size_t n,
+			    const struct trial_result *t)
+{
+	char why[DERIVE_WHY_MAX];
+
+	for (size_t i = 0; i < n; i++)
+		if (before[i].kind == SLOT_TIMED && before[i].state == TRIAL_OK)
+			return derive_check_mfu_ratio(mean_of(&before[i], "mfu_pct"),
+						      rate_of(&before[i]), mean_of(t, "mfu_pct"),
+						      rate_of(t), why)
+				       ? NULL
+				       : xasprintf("against slot %d: %s", before[i].slot, why);
+	return NULL;
 }

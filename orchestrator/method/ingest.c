@@ -336,6 +336,17 @@ static void steps_by_clock(const struct json *rec, const struct workload *wl,
 				    (double)wl->steps * 1e6 / (double)(to - from));
 }
 
+/* `notes`, which is taken, and what contradicts the trials that were read before. */
+static char *contradictions(const struct reader *r, char *notes, const struct trial_result *t)
+{
+	_cleanup_free_ char *more = derived_contradiction(r->out->trials, r->out->n, t),
+			    *own = notes;
+
+	if (!more)
+		return TAKE(own);
+	return own ? xasprintf("%s; %s", own, more) : TAKE(more);
+}
+
 /* What in its figures contradicts, heap; NULL nothing. */
 static char *read_metrics(const struct reader *r, const struct json *rec, struct trial_result *t,
 			  struct quality_trial *q)
@@ -366,7 +377,7 @@ static char *read_metrics(const struct reader *r, const struct json *rec, struct
 	samples = samples_read(r->dir, rec, t);
 	gpu = samples_devices(r->dir, rec, t, &devices);
 	samples_other_nodes(r->dir, rec, t, &r->out->notes);
-	notes = derived_metrics(r->recipe, gpu, devices, t);
+	notes = contradictions(r, derived_metrics(r->recipe, gpu, devices, t), t);
 	read_acknowledgement(r, out, w, t);
 	judge_measurement(r, w, s, detail.data ? detail.data : "", t);
 	count_nan(r, w, t);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "experiments/derive.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/markdown.h"
 
@@ -38,10 +39,13 @@ const char *mdlog_outcome(const struct report_hypothesis *h)
 void mdlog_node_cost(const struct report *r, double node_s, struct buf *b)
 {
 	int gpus = r->recipe->resources.gpus_per_node;
+	double price = r->recipe->budget.gpu_hour_price;
 
 	buf_printf(b, ", %.3f node-hours", node_s / 3600);
 	if (gpus > 0)
 		buf_printf(b, ", %.3f GPU-hours", node_s / 3600 * gpus);
+	if (gpus > 0 && price > 0)
+		buf_printf(b, " that cost %.2f", derive_cost(node_s / 3600 * gpus, price));
 }
 
 void mdlog_stage(const struct report_stage *s, struct buf *b)

@@ -102,6 +102,11 @@ static void dump_workload(const struct workload *w, struct buf *out)
 	put_i64(&d, "limits.log_bytes", w->log_limit_bytes);
 	if (w->model.params > 0)
 		dump_model(&w->model, out);
+	if (w->scaling.gpus > 0) {
+		put_number(&d, "scaling.gpus", w->scaling.gpus);
+		put_number(&d, "scaling.tokens_per_s", w->scaling.tokens_per_s);
+		put_number(&d, "scaling.samples_per_s", w->scaling.samples_per_s);
+	}
 }
 
 static void dump_options(const struct job_options *o, const struct dump *d)
@@ -144,6 +149,8 @@ static void dump_budget(const struct budget *b, struct buf *out)
 	put_number(&d, "node_hours", b->node_hours);
 	put_i64(&d, "trials", b->trials);
 	put_number(&d, "gpu_hours", b->gpu_hours);
+	if (b->gpu_hour_price > 0)
+		put_number(&d, "gpu_hour_price", b->gpu_hour_price);
 	put_text(&d, "deadline", b->deadline);
 	put_texts(&d, "window", &b->window);
 	put_texts(&d, "site_window", &b->site_window);

@@ -555,6 +555,12 @@ static const struct field workload_fields[] = {
 	 .offset = IN(workload, model),
 	 .dflt = "none",
 	 .doc = "what is trained: gives `mfu_pct` and `hfu_pct` where the log has none"},
+	{.name = "scaling",
+	 .type = FIELD_TABLE,
+	 .sub = &schema_scaling,
+	 .offset = IN(workload, scaling),
+	 .dflt = "none",
+	 .doc = "the same training on fewer devices: gives `scaling_efficiency_pct`"},
 	END,
 };
 const struct schema schema_workload = {"workload", workload_fields};
@@ -852,13 +858,11 @@ struct recipe *schema_defaults(void)
 }
 
 const struct schema *const schema_all[] = {
-	&schema_campaign, &schema_workload,    &schema_container,
-	&schema_window,   &schema_metrics,     &schema_limits,
-	&schema_model,    &schema_resources,   &schema_objective,
-	&schema_guard,    &schema_constraint,  &schema_knob,
-	&schema_proof,    &schema_requires,    &schema_bundle,
-	&schema_budget,   &schema_blocks,      &schema_quality,
-	&schema_samplers, &schema_agent,       &schema_converge,
-	&schema_site,     &schema_caps,        &schema_rule,
-	&schema_finding,  &schema_expectation, NULL,
+	&schema_campaign,  &schema_workload,  &schema_container,   &schema_window,
+	&schema_metrics,   &schema_limits,    &schema_model,       &schema_scaling,
+	&schema_resources, &schema_objective, &schema_guard,       &schema_constraint,
+	&schema_knob,      &schema_proof,     &schema_requires,    &schema_bundle,
+	&schema_budget,    &schema_blocks,    &schema_quality,     &schema_samplers,
+	&schema_agent,     &schema_converge,  &schema_site,        &schema_caps,
+	&schema_rule,      &schema_finding,   &schema_expectation, NULL,
 };

@@ -26,6 +26,7 @@ int schema_read_window(const struct reader *r, const struct json *v, const char 
 struct quality_settings schema_quality_defaults(void);
 extern const struct schema schema_model;     /* into struct model_shape */
 extern const struct schema schema_container; /* into struct container */
+extern const struct schema schema_scaling;   /* into struct scaling */
 /* Every schema, in the order of the reference; NULL at the end. */
 extern const struct schema *const schema_all[];
 

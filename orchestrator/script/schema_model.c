@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The fields of `workload.model`: what a model's floating-point operations are computed from. */
+/* The fields of `workload.model`: what a model's floating-point operations are computed from; and
+ * of `workload.scaling`. */
 #include "orchestrator/script/schema.h"
 
 #define IN(member) offsetof(struct model_shape, member)
@@ -73,3 +74,25 @@ static const struct field model_fields[] = {
 	END,
 };
 const struct schema schema_model = {"model", model_fields};
+
+#define RATE(member, what)                                                                   \
+	{                                                                                    \
+		.name = #member, .type = FIELD_NUMBER, .min = 0, .max = 1e15, .above = true, \
+		.offset = offsetof(struct scaling, member), .unit = what, .dflt = "none",    \
+		.doc = what " a second of all of them", .example = "320"                     \
+	}
+
+static const struct field scaling_fields[] = {
+	{.name = "gpus",
+	 .type = FIELD_NUMBER,
+	 .min = 1,
+	 .max = 1e6,
+	 .required = true,
+	 .offset = offsetof(struct scaling, gpus),
+	 .doc = "devices of the smaller job",
+	 .example = "8"},
+	RATE(tokens_per_s, "tokens"),
+	RATE(samples_per_s, "samples"),
+	END,
+};
+const struct schema schema_scaling = {"scaling", scaling_fields};

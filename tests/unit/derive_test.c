@@ -176,12 +176,47 @@ static void test_checks(void **state)
 	assert_true(derive_check_rate(5, 1, 0, why));
 }
 
+/* A case that is told as one: 13 B parameters on 64 A100, "320 samples/s, 38 % MFU", then "410
+ * samples/s, 52 % MFU". A rate that is 1.28 times as high is no MFU that is 1.37 times as high, and
+ * with sequences of 2,048 tokens neither is possible. */
+static void test_the_13b_case(void **state)
+{
+	const struct model_shape m = {.params = 13e9, .seq_length = 2048, .dtype = FLOPS_BF16};
+	const char *gpu = "NVIDIA A100-SXM4-80GB";
+	double peak = derive_peak_tflops(gpu, m.dtype),
+	       pct = derive_utilisation_pct(320.0 * 2048 / 64, derive_flops_per_token(&m), peak);
+	char why[DERIVE_WHY_MAX] = "";
+
+	(void)state;
+	assert_false(derive_check_mfu_ratio(38, 320, 52, 410, why));
+	assert_non_null(strstr(why, "x 1.368"));
+	assert_non_null(strstr(why, "x 1.281"));
+	assert_true(derive_check_mfu_ratio(38, 320, 48.7, 410, why));
+	near(pct, 256, 0.5);
+	assert_false(derive_check_mfu(pct, gpu, why));
+	assert_false(derive_check_told_mfu(38, pct, why));
+	assert_non_null(strstr(why, "256"));
+	/* 304 tokens a sample would be right */
+	assert_true(derive_check_told_mfu(
+		38, derive_utilisation_pct(320.0 * 304 / 64, derive_flops_per_token(&m), peak),
+		why));
+	/* 320 samples/s for 2.1 s are 672: not a batch of 512 */
+	assert_false(derive_check_rate(320, 512, 2100, why));
+	assert_true(derive_check_rate(320, 672, 2100, why));
+	/* what is not there contradicts nothing */
+	assert_true(derive_check_mfu_ratio(NAN, 320, 52, 410, why));
+	assert_true(derive_check_mfu_ratio(38, 0, 52, 410, why));
+	assert_true(derive_check_told_mfu(NAN, 40, why));
+	assert_true(derive_check_told_mfu(40, NAN, why));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mfu),   cmocka_unit_test(test_hfu),
-		cmocka_unit_test(test_peaks), cmocka_unit_test(test_busbw),
-		cmocka_unit_test(test_rates), cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_mfu),          cmocka_unit_test(test_hfu),
+		cmocka_unit_test(test_peaks),        cmocka_unit_test(test_busbw),
+		cmocka_unit_test(test_rates),        cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_the_13b_case),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
