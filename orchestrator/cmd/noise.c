@@ -7,49 +7,30 @@
 #include "experiments/query.h"
 #include "experiments/stats.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/method/table.h"
 
-static size_t index_of(const struct stage_row *s, int64_t arm)
-{
-	size_t a = 0;
-
-	while (a < s->n_arms && s->arms[a].id != arm)
-		a++;
-	return a;
-}
-
-/* y[block][arm]: means of logs, NAN where there is none. Rows come by block index. */
-static size_t fill(const struct stage_row *s, const struct value_row *v, size_t n, double *y)
-{
-	_cleanup_free_ size_t *count = xcalloc((n + 1) * s->n_arms, sizeof *count);
-	size_t blocks = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t a = index_of(s, v[i].arm), cell;
-
-		blocks += i == 0 || v[i].block_index != v[i - 1].block_index;
-		if (a == s->n_arms || v[i].state != TRIAL_OK || !(v[i].value > 0))
-			continue;
-		cell = (blocks - 1) * s->n_arms + a;
-		y[cell] += log(v[i].value);
-		count[cell]++;
-	}
-	for (size_t i = 0; i < blocks * s->n_arms; i++)
-		y[i] = count[i] ? y[i] / (double)count[i] : NAN;
-	return blocks;
-}
-
+/* The residual of arm and unit (an allocation's blocks on the same nodes: they share what the
+ * allocation does to an arm, as in every test), as that of one run: a cell is the mean over the
+ * runs of an arm in the blocks of a unit. */
 static int residual(struct workspace *w, const struct stage_row *s, const struct recipe *past,
 		    struct stats_two_way *out, struct err *e)
 {
 	struct value_row *v = NULL;
-	_cleanup_free_ double *y = NULL;
-	size_t n = 0;
+	struct table t = {0};
+	size_t n = 0, blocks;
 	int rc = query_stage_values(w->db, s->id, past->objective, past->objective_stat, &v, &n, e);
 
 	if (rc < 0)
 		return rc;
-	y = xcalloc((n + 1) * s->n_arms, sizeof *y);
-	*out = stats_two_way(y, s->n_arms, fill(s, v, n, y));
+	table_init(&t, s, v, n);
+	table_fill(&t, s, v, n, table_log);
+	blocks = t.blocks;
+	table_cluster(&t, v, n);
+	*out = stats_two_way(t.y, t.arms, t.blocks);
+	if (t.blocks)
+		out->ssr *= past->repeats * (double)blocks / (double)t.blocks;
+	free(t.y);
+	free(t.n);
 	value_rows_free(v, n);
 	return 0;
 }
@@ -97,8 +78,7 @@ int noise_of_campaign(struct workspace *w, int64_t campaign, const struct recipe
 	if (out->df == 0)
 		return rc;
 	out->campaign = campaign;
-	/* cells are means over the repeats */
-	out->sd = sqrt(ssr / (double)out->df * past->repeats);
+	out->sd = sqrt(ssr / (double)out->df);
 	return rc;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The noise of a run within a block, from what a campaign of this workspace measured so far,
- * running or finished: the residual of arm and block, pooled over its stages. An A/A stage gives it
+ * running or finished: the residual of arm and unit, pooled over its stages. An A/A stage gives it
  * as a screen does: what the arms differ by on average is taken out.
  */
 #ifndef FETTLE_CMD_NOISE_H

@@ -97,22 +97,47 @@ static bool pairwise(const char *stage)
 	return str_eq(stage, "aa") || str_eq(stage, "confirm") || str_eq(stage, "final");
 }
 
-/* "block N (attempt M) started" and "block N done" bracket a block. */
+/* How many blocks "block 1 (attempt 1) started" or "blocks 1 (attempt 1), 2 (attempt 1) started in
+ * one allocation" names. */
+static int blocks_named(const char *text)
+{
+	int n = 0;
+
+	while ((text = strstr(text, "(attempt "))) {
+		n++;
+		text++;
+	}
+	return n;
+}
+
+/* From the first start of a stage to the newest end, shared among those that ended: so it holds for
+ * blocks that run beside each other, and one after the other in one job. */
 static void time_blocks(struct progress_view *v, const struct progress *p)
 {
 	if (p->kind != PROGRESS_BLOCK)
 		return;
 	if (strstr(p->text, " started")) {
+		v->running += blocks_named(p->text);
+		if (!v->stage_start_us)
+			v->stage_start_us = v->block_start_us = p->at_us;
+	} else if (strstr(p->text, " done") && v->stage_start_us) {
+		v->running -= v->running > 0;
 		v->block_start_us = p->at_us;
-	} else if (strstr(p->text, " done") && v->block_start_us) {
-		double s = (double)(p->at_us - v->block_start_us) / 1e6;
-
-		v->block_s = (v->block_s * v->blocks_timed + s) / (v->blocks_timed + 1);
 		v->blocks_timed++;
+		v->block_s = (double)(p->at_us - v->stage_start_us) / 1e6 / v->blocks_timed;
 		if (pairwise(v->stage))
 			v->pair_s = v->block_s;
-		v->block_start_us = 0;
 	}
+}
+
+static void enter_stage(struct progress_view *v, const char *stage)
+{
+	if (stage && strcmp(stage, v->stage) != 0) {
+		v->block_s = pairwise(stage) ? v->pair_s : 0;
+		v->blocks_timed = v->running = 0;
+		v->stage_start_us = v->block_start_us = 0;
+	}
+	snprintf(v->stage, sizeof v->stage, "%s", stage ? stage : "");
 }
 
 void progress_tell(void *ctx, const struct progress *p)
@@ -121,12 +146,8 @@ void progress_tell(void *ctx, const struct progress *p)
 
 	if (!v->start_us)
 		v->start_us = p->at_us;
+	enter_stage(v, p->stage);
 	time_blocks(v, p);
-	if (p->stage && strcmp(p->stage, v->stage) != 0) {
-		v->block_s = pairwise(p->stage) ? v->pair_s : 0;
-		v->blocks_timed = 0;
-	}
-	snprintf(v->stage, sizeof v->stage, "%s", p->stage ? p->stage : "");
 	v->last = *p;
 	v->last.text = NULL;
 	v->last.stage = v->stage;
@@ -164,7 +185,7 @@ static void duration(double s, char *out, size_t n)
 		snprintf(out, n, "%.1f h", s / 3600);
 }
 
-/* At most so long: the stage's planned blocks at the mean time of those that ended. */
+/* At most so long: the stage's planned blocks at the rate of those that ended. */
 static void left_text(const struct progress_view *v, int64_t now_us, const char *before,
 		      const char *after, char *out, size_t n)
 {
@@ -175,7 +196,7 @@ static void left_text(const struct progress_view *v, int64_t now_us, const char 
 	out[0] = '\0';
 	if (!(v->block_s > 0) || !v->stage[0])
 		return;
-	if (v->block_start_us)
+	if (v->running > 0)
 		s -= (double)(now_us - v->block_start_us) / 1e6;
 	duration(s, time, sizeof time);
 	snprintf(out, n, " | %s%s%s", before, time, after);
@@ -193,7 +214,7 @@ static void head_text(const struct progress_view *v, int64_t now_us, bool wide, 
 			 wide || !v->stage[0] ? step_names[p->step] : "");
 	if (v->stage[0])
 		snprintf(stage, sizeof stage, "%s%s, block %d of %s%d", wide ? ": " : " ", v->stage,
-			 p->blocks_done + (v->block_start_us != 0),
+			 p->blocks_done + (v->running > 0),
 			 wide && str_eq(v->stage, "confirm") ? "at most " : "", p->blocks_planned);
 	snprintf(out, n, "[%3lld:%02lld] %s%s", s / 60, s % 60, step, stage);
 }

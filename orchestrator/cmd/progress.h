@@ -19,9 +19,10 @@ struct progress_view {
 	enum progress_style style;
 	bool colour;
 	int64_t start_us;       /* of this view */
-	int64_t block_start_us; /* of the block in flight, 0: none */
-	double block_s;         /* mean time of a block so far; 0: none ended yet */
-	int blocks_timed;
+	int64_t stage_start_us; /* of the stage's first block here; 0: none yet */
+	int64_t block_start_us; /* the newest end of a block, or the first start */
+	double block_s;         /* time of the stage for each block that ended; 0: none did */
+	int blocks_timed, running;
 	bool line_open;       /* a live line stands on the terminal */
 	struct progress last; /* figures of the newest message */
 	char stage[32];       /* open stage, "": none */

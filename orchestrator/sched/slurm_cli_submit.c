@@ -286,7 +286,10 @@ int slurm_cli_willrun(struct slurm_cli *c, const struct json *job, struct json *
 
 int slurm_cli_submit(struct slurm_cli *c, const struct json *job, struct json *reply, struct err *e)
 {
+	struct err beyond = {0};
 	int rc = run_sbatch(c, "submit", job, false, reply, e);
 
+	if (rc == -ERR_RECIPE && check_limits(c, job, &beyond) == -ERR_RECIPE)
+		return err_set(e, ERR_RECIPE, "submit: %s", beyond.text);
 	return rc ? rc : judge_acceptance(c, job, json_text(json_get(reply, "job"), ""), e);
 }

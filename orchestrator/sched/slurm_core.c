@@ -27,6 +27,8 @@ enum {
 	SETTLE_MS = 500, /* slurmctld handles calls in threads: one sent earlier may be done later
 			  */
 	LOOKS_AGAIN = 2,
+	REASON_LOOKS = 30, /* of REASON_MS each: slurmctld looks at a new job within 3 s */
+	REASON_MS = 200,
 	/* Jobs in the queue beyond one a node: slurmctld sees a new job after up to 3 s, one that
 	 * waits whenever it looks, which may be twice before we do. More than that many nodes
 	 * hardly become free meanwhile. */
@@ -46,6 +48,7 @@ struct sched_run {
 	size_t n_seen, cap_seen;
 	int64_t asked_us, changed_us; /* monotonic; asked_us 0: ask at the next poll */
 	struct kvs cancelled;         /* by us */
+	struct kvs shapes;            /* jobs about which a dry run was asked */
 	bool no_accounts;             /* slurmdbd is not there: not asked again */
 };
 
@@ -80,6 +83,7 @@ void slurm_core_close(struct sched_run *s)
 	free(s->blocks_root);
 	free(s->seen);
 	kvs_free(&s->cancelled);
+	kvs_free(&s->shapes);
 	free(s);
 }
 
@@ -288,6 +292,52 @@ static int call_with_job(struct sched_run *s, const char *op, const struct sched
 	return call(s, req, repeatable, reply, e);
 }
 
+/* Does slurmctld come to say that the job waits for ever? */
+static bool never_starts(struct sched_run *s, const char *id)
+{
+	_cleanup_(json_freep) struct json *req = json_object();
+
+	json_set_text(req, "op", "poll");
+	json_set(req, "jobs", texts(&id, 1));
+	for (int look = 0; look < REASON_LOOKS; look++) {
+		_cleanup_(json_freep) struct json *reply = NULL;
+		struct sched_status st;
+		struct slurm_raw raw;
+		bool still_queued;
+
+		if (call(s, req, true, &reply, NULL) || json_len(json_get(reply, "jobs")) == 0)
+			return false;
+		raw = raw_of(json_at(json_get(reply, "jobs"), 0));
+		slurm_state_decode(&raw, &st, &still_queued);
+		if (st.state != JOB_PENDING || st.pending == PENDING_NEVER)
+			return st.state == JOB_PENDING;
+		poll(NULL, 0, REASON_MS);
+	}
+	return false;
+}
+
+/* Newer releases queue what is beyond a limit of its partition without a word. A dry run finds that
+ * out, once for jobs that are alike; whether it starts all the same (a QOS may allow it) is
+ * slurmctld's to say. One that does not is withdrawn. */
+static int judge_shape(struct sched_run *s, const struct sched_job *job, const char *id,
+		       struct err *e)
+{
+	static const char prefix[] = "dry run: ";
+	_cleanup_free_ char *shape = xasprintf("%s %d %lld", job->partition ? job->partition : "",
+					       job->nodes, (long long)job->time_limit_s);
+	struct sched_forecast forecast;
+	struct err why = {0};
+
+	if (kvs_has(&s->shapes, shape))
+		return 0;
+	if (slurm_core_will_run(s, job, &forecast, &why) == -ERR_RECIPE && never_starts(s, id) &&
+	    slurm_core_cancel(s, id, NULL) == 0)
+		return err_set(e, ERR_RECIPE, "submit: %s",
+			       why.text + (str_starts(why.text, prefix) ? strlen(prefix) : 0));
+	kvs_set(&s->shapes, shape, "");
+	return 0;
+}
+
 int slurm_core_submit(struct sched_run *s, const struct sched_job *job, char id[64], struct err *e)
 {
 	_cleanup_(json_freep) struct json *reply = NULL;
@@ -303,7 +353,8 @@ int slurm_core_submit(struct sched_run *s, const struct sched_job *job, char id[
 	str_copy(st.id, sizeof(st.id), id);
 	str_copy(st.token, sizeof(st.token), job->token);
 	remember(s, &st);
-	return 0;
+	rc = judge_shape(s, job, id, e);
+	return rc ? err_wrap(e, "cannot submit %s", job->token) : 0;
 }
 
 int slurm_core_will_run(struct sched_run *s, const struct sched_job *job,

@@ -178,6 +178,17 @@ static int judge_acceptance(struct helper *h, const submit_response_msg_t *r,
 	return helper_slurm_verdict(h, verdict, e, "submit");
 }
 
+/* Some releases refuse what is beyond a limit in words that fit anything. */
+static int refused(struct helper *h, int number, const struct json *job, struct err *e)
+{
+	struct err beyond = {0};
+	int rc = helper_slurm_verdict(h, number, e, "submit");
+
+	if (rc == -ERR_RECIPE && helper_check_limits(h, job, &beyond) == -ERR_RECIPE)
+		rc = err_set(e, ERR_RECIPE, "submit: %s", beyond.text);
+	return rc;
+}
+
 static int submit_described(struct helper *h, struct job *j, const struct json *job,
 			    struct json *reply, struct err *e)
 {
@@ -187,7 +198,7 @@ static int submit_described(struct helper *h, struct job *j, const struct json *
 
 	errno = 0;
 	if (slurm_submit_batch_job(&j->desc, &r))
-		return helper_slurm_failed(h, e, "submit");
+		return refused(h, errno, job, e);
 	if (!r) /* libslurm may succeed without an answer: only find() can tell */
 		return err_set(e, ERR_TEMP, "submit: slurmctld sent an empty answer");
 	rc = judge_acceptance(h, r, job, e);
