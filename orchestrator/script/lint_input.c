@@ -265,6 +265,7 @@ static int add_arm(struct lint_input *in, const struct recipe *r, const struct c
 	json_set_text(o, "value", value);
 	json_set_text(o, "class", knob_class_name(k->cls));
 	json_set_text(o, "how", knob_how_name(k->how));
+	json_set_bool(o, "requires", k->requires_knob);
 	add_changes(settings, &base->env, &c.env, &k->at);
 	if (!same_words(&base->argv, &c.argv))
 		json_add(commands, command_json(c.argv.v, c.argv.n, k->at.file, k->at.line));

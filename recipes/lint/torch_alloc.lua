@@ -149,7 +149,18 @@ return rules {
 		for _, e in ipairs(list) do
 			out[#out + 1] = one(s, e)
 		end
-		return #out > 0 and out or together(s, list, x)
+		return out
+	end },
+	{ name = "alloc_conf_together", env = function(env, x)
+		local out = {}
+		for _, name in ipairs { OLD, NEW } do
+			local s = env[name]
+			for _, f in ipairs(s and value_of(env, name) and together(s, entries(s.value), x) or {}) do
+				f.at = s
+				out[#out + 1] = f
+			end
+		end
+		return out
 	end },
 	{ name = "alloc_conf_name", env = function(env, x)
 		local old, new = env[OLD], env[NEW]

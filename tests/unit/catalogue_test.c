@@ -172,7 +172,8 @@ static void test_knobs_load_in_a_campaign(void **state)
 	(void)state;
 	for (size_t i = 0; i < n_knobs; i++) {
 		const struct knob *k = &knobs[i];
-		_cleanup_free_ char *fields = xasprintf("knobs = { '%s' }", k->name);
+		_cleanup_free_ char *fields = xasprintf(
+			"resources = { nodes = 2 }, knobs = { '%s' }", k->name);
 		_cleanup_free_ char *text = campaign_with(fields);
 		_cleanup_loaded_ struct loaded l = {0};
 
