@@ -160,6 +160,8 @@ char *knob_present(const struct knob *k, const struct workload *w)
 		return text ? xstrndup(text + strlen(k->subkey) + 1, n - strlen(k->subkey) - 1)
 			    : NULL;
 	}
+	if (k->how == HOW_KEY)
+		return configfile_get(w->config_text, k->target);
 	if (k->flag)
 		return flag_present(k, &w->command) ? xstrdup("true") : NULL;
 	a = argument_of(k);
@@ -233,6 +235,7 @@ static int check_value(const struct knob *k, const char *value, struct err *e)
 			return refuse(k, value, e, "a flag takes \"true\" or \"false\"");
 		break;
 	case HOW_BUNDLE:
+	case HOW_KEY:
 		break;
 	}
 	return 0;
@@ -263,6 +266,8 @@ static void apply(const struct knob *k, const char *value, struct config *c)
 		break;
 	case HOW_BUNDLE:
 		apply_bundle(knob_bundle(k, value), c);
+		break;
+	case HOW_KEY: /* all of them at once: configfile_apply() */
 		break;
 	}
 }
@@ -352,6 +357,8 @@ int config_build(const struct recipe *r, const struct kvs *settings, struct conf
 	if ((rc = apply_all(r, &sorted, true, &c, e)) == 0)
 		rc = apply_all(r, &sorted, false, &c, e);
 	kvs_sort(&c.settings);
+	if (rc == 0)
+		configfile_apply(r, &c);
 	kvs_free(&sorted);
 	if (rc < 0) {
 		config_done(&c);

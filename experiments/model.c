@@ -42,7 +42,7 @@ static bool parse_word(const char *const *words, size_t n, const char *word, siz
 
 MODEL_WORDS(better, BETTER_NONE, "up", "down", "none")
 MODEL_WORDS(knob_class, CLASS_OPTIMISATION, "neutral", "numerics", "optimisation")
-MODEL_WORDS(knob_how, HOW_BUNDLE, "env", "arg", "bundle")
+MODEL_WORDS(knob_how, HOW_KEY, "env", "arg", "bundle", "key")
 MODEL_WORDS(proof_level, PROOF_EFFECTIVE, "none", "delivered", "acknowledged", "effective")
 MODEL_WORDS(run_mode, MODE_STRICT, "quick", "standard", "long", "strict")
 MODEL_WORDS(stage_kind, STAGE_CONVERGE, "aa", "verify", "screen", "confirm", "ablate", "final",
@@ -203,6 +203,9 @@ static void workload_done(struct workload *w)
 	free(w->step_pattern);
 	free(w->probe);
 	free(w->pattern);
+	free(w->config);
+	free(w->config_text);
+	strv_free(&w->told);
 	free(w->framework);
 	kvs_free(&w->versions);
 	free(w->model.gpu);

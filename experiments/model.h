@@ -23,7 +23,7 @@
 
 enum better { BETTER_UP, BETTER_DOWN, BETTER_NONE }; /* up, down, none */
 enum knob_class { CLASS_NEUTRAL, CLASS_NUMERICS, CLASS_OPTIMISATION };
-enum knob_how { HOW_ENV, HOW_ARG, HOW_BUNDLE }; /* env, arg, bundle */
+enum knob_how { HOW_ENV, HOW_ARG, HOW_BUNDLE, HOW_KEY }; /* env, arg, bundle, key */
 enum proof_level { PROOF_NONE, PROOF_DELIVERED, PROOF_ACKNOWLEDGED, PROOF_EFFECTIVE };
 enum run_mode { MODE_QUICK, MODE_STANDARD, MODE_LONG, MODE_STRICT };
 enum stage_kind {
@@ -180,8 +180,8 @@ struct bundle {
 struct knob {
 	char *name, *summary;
 	enum knob_how how;
-	char *target; /* variable name, or argument ("--num-workers", or "--x=" for one token);
-			 NULL: a bundle */
+	char *target; /* variable name, or argument ("--num-workers", or "--x=" for one token), or
+			 key of the workload's configuration file ("a.b"); NULL: a bundle */
 	char *subkey; /* inside a list "k:v,k:v" of the variable (PYTORCH_CUDA_ALLOC_CONF); NULL if
 			 none */
 	bool flag;    /* argument without a value: "true" puts it in, "false" takes it out */
@@ -281,7 +281,10 @@ struct workload {
 	int64_t log_limit_bytes;
 	struct model_shape model;
 	struct scaling scaling;
+	char *config;        /* JSON file of the framework, as the command names it; NULL: none */
+	char *config_text;   /* what stood in it when the recipe was read */
 	char *framework;     /* NULL: none; knobs are passed its way */
+	struct strv told;    /* variables of env that proofs need and the recipe does not have */
 	struct kvs versions; /* component -> version that it runs, as far as the recipe says */
 	struct place at;     /* of its command */
 };
@@ -432,6 +435,23 @@ void config_copy(struct config *dst, const struct config *src);
 void config_done(struct config *c);
 /* "num_workers=2, prefetch_factor=4", or "default" when nothing is set; heap. */
 char *config_text(const struct config *c);
+
+/* Settings in a framework's JSON file (HOW_KEY, workload.config). A configuration has a copy of the
+ * file with its settings; in its argv "MARK" stands for the directory of the block that the copy is
+ * written to, and its name is the hash of its content. */
+#define CONFIGFILE_MARK "{config}/"
+/* The value at "a.b" of a JSON text; heap, NULL when there is none. */
+char *configfile_get(const char *text, const char *key);
+/* The file with these settings; heap, NULL when none of them stands in it. */
+char *configfile_text(const struct recipe *r, const struct kvs *settings);
+/* Does the command name the file at all? */
+bool configfile_named(const struct workload *w);
+/* Let argv name the copy. */
+void configfile_apply(const struct recipe *r, struct config *c);
+/* The token with the directory in place of the mark; heap, NULL for a token without. */
+char *configfile_token(const char *token, const char *dir);
+/* "HASH.json" of the copy; NULL: the configuration has none. */
+const char *configfile_name(const struct config *c);
 
 /* -- results of a trial -------------------------------------------------------------------- */
 

@@ -25,7 +25,7 @@ _fettle() {
 	*:-s | *:--scheduler) mapfile -t COMPREPLY < <(compgen -W 'local slurm slurm_cli fake' -- "$word") ;;
 	report:-f | report:--format) mapfile -t COMPREPLY < <(compgen -W 'markdown json' -- "$word") ;;
 	check:--transport) mapfile -t COMPREPLY < <(compgen -W 'ib roce efa socket' -- "$word") ;;
-	recommend:-a | recommend:--as) mapfile -t COMPREPLY < <(compgen -W 'env sbatch json' -- "$word") ;;
+	recommend:-a | recommend:--as) mapfile -t COMPREPLY < <(compgen -W 'env sbatch json config' -- "$word") ;;
 	probe:-a | probe:--as)
 		mapfile -t COMPREPLY < <(compgen -W \
 			"$("$program" probe --list 2>/dev/null | sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p')" -- "$word")

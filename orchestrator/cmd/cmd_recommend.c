@@ -26,7 +26,7 @@ static void check_form(const char *form, struct argp_state *state)
 	for (const char *const *f = recommend_forms; *f; f++)
 		if (str_eq(*f, form))
 			return;
-	argp_error(state, "there is no form \"%s\": env, sbatch or json%s%s%s", form,
+	argp_error(state, "there is no form \"%s\": env, sbatch, json or config%s%s%s", form,
 		   near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
@@ -102,7 +102,7 @@ static int print(struct workspace *w, const struct args *a, bool *negative, stru
 static int run(int argc, char **argv)
 {
 	static const struct argp_option opts[] = {
-		{"as", 'a', "FORM", 0, "env (the default), sbatch or json", 0},
+		{"as", 'a', "FORM", 0, "env (the default), sbatch, json or config", 0},
 		{"output", 'o', "FILE", 0, "write there instead of to stdout", 0},
 		{"force", OPT_FORCE, NULL, 0,
 		 "also when the gain was not seen again or the fix breaks a guard", 0},

@@ -49,13 +49,27 @@ static struct json *strv_json(const struct strv *s)
 	return a;
 }
 
-static struct json *arm_json(const struct arm_row *arm, const struct config *config)
+/* argv of a configuration, with the file that has its settings in this block's directory. */
+static struct json *argv_json(const struct config *config, const char *dir)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < config->argv.n; i++) {
+		_cleanup_free_ char *file = configfile_token(config->argv.v[i], dir);
+
+		json_add_text(a, file ? file : config->argv.v[i]);
+	}
+	return a;
+}
+
+static struct json *arm_json(const struct arm_row *arm, const struct config *config,
+			     const char *dir)
 {
 	struct json *o = json_object(), *unset = json_array();
 
 	json_set_i64(o, "arm", arm->id);
 	json_set_text(o, "config", config->hash);
-	json_set(o, "argv", strv_json(&config->argv));
+	json_set(o, "argv", argv_json(config, dir));
 	json_set(o, "env", kvs_json(&config->env));
 	for (size_t i = 0; i < config->env.n; i++)
 		if (!config->env.v[i].value)
@@ -159,8 +173,8 @@ static struct json *evidence_json(void)
 	return o;
 }
 
-static int arms_json(struct campaign *c, const struct stage_row *s, struct json *arms,
-		     struct err *e)
+static int arms_json(struct campaign *c, const struct stage_row *s, const char *dir,
+		     struct json *arms, struct err *e)
 {
 	for (size_t i = 0; i < s->n_arms; i++) {
 		struct config config = {0};
@@ -168,7 +182,7 @@ static int arms_json(struct campaign *c, const struct stage_row *s, struct json 
 
 		if (rc < 0)
 			return rc;
-		json_add(arms, arm_json(&s->arms[i], &config));
+		json_add(arms, arm_json(&s->arms[i], &config, dir));
 		config_done(&config);
 	}
 	return 0;
@@ -191,6 +205,7 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s,
 			       const struct block_row *b, struct err *e)
 {
 	const struct workload w = method_workload(c->recipe, s->kind);
+	_cleanup_free_ char *dir = block_dir(c, b);
 	struct json *o = json_object(), *arms = json_array();
 
 	json_set_text(o, "format", "fettle.block/1");
@@ -209,7 +224,7 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s,
 	json_set(o, "sampler", sampler_json(&c->recipe->samplers));
 	json_set(o, "evidence", evidence_json());
 	json_set(o, "arms", arms);
-	if (arms_json(c, s, arms, e) < 0) {
+	if (arms_json(c, s, dir, arms, e) < 0) {
 		json_free(o);
 		return NULL;
 	}
@@ -226,6 +241,28 @@ static void link_output(const char *dir, const char *first)
 
 	if (symlink(to, link) < 0) /* there already, or a file system without: only a convenience */
 		return;
+}
+
+/* The copies of the framework's file that the arms of a block name. */
+static int write_config_files(struct campaign *c, const struct stage_row *s, const char *dir,
+			      struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; c->recipe->workload.config && i < s->n_arms && rc == 0; i++) {
+		struct config config = {0};
+
+		rc = query_config_get(c->ws->db, s->arms[i].config, &config, e);
+		if (rc == 0 && configfile_name(&config)) {
+			_cleanup_free_ char *path = fs_join(dir, configfile_name(&config));
+			_cleanup_free_ char *text = configfile_text(c->recipe, &config.settings);
+
+			rc = text ? fs_write_atomic(path, text, strlen(text), 0600, e)
+				  : err_set(e, ERR_STATE, "%s: its settings are gone", path);
+		}
+		config_done(&config);
+	}
+	return rc;
 }
 
 int block_write(struct campaign *c, const struct stage_row *s, const struct block_row *b,
@@ -247,6 +284,8 @@ int block_write(struct campaign *c, const struct stage_row *s, const struct bloc
 		return rc;
 	if (!str_eq(first, b->dir))
 		link_output(dir, first);
+	if ((rc = write_config_files(c, s, dir, e)) < 0)
+		return rc;
 	return fs_write_atomic(path, text, strlen(text), 0600, e);
 }
 

@@ -116,6 +116,19 @@ static bool argv_has(const char *argv_json, const struct knob *k, const char *va
 	return found == want;
 }
 
+/* Does an argument end with this file? Its name is the hash of what stands in it. */
+static bool names_file(const char *argv_json, const char *file)
+{
+	_cleanup_(json_freep) struct json *argv = NULL;
+
+	if (!file || !argv_json || json_parse("argv", argv_json, strlen(argv_json), &argv, NULL))
+		return false;
+	for (const struct json *j = json_first(argv); j; j = json_next(j))
+		if (str_ends(json_text(j, ""), file))
+			return true;
+	return false;
+}
+
 /* Every variable of the bundle, set or taken out, in this rank. A command of its own was exec'ed as
  * it stands; what it starts is its own affair. */
 static void bundle_delivered(struct evidence *v, const struct bundle *b, const struct shown *t,
@@ -141,6 +154,13 @@ static void delivered(struct evidence *v, const struct shown *t, int rank)
 
 	if (k->how == HOW_BUNDLE) {
 		bundle_delivered(v, knob_bundle(k, v->value), t, rank);
+		return;
+	}
+	if (k->how == HOW_KEY) {
+		if (!names_file(value_of(v, t, rank, "argv"), configfile_name(&v->config)))
+			v->reason = xasprintf("not delivered: the file with %s = %s is not in the "
+					      "arguments of rank %d (trial %lld)",
+					      k->target, v->value, rank, (long long)t->trial);
 		return;
 	}
 	if (k->how == HOW_ARG) {

@@ -14,7 +14,9 @@
 #include "orchestrator/report/report.h"
 #include "orchestrator/report/text.h"
 
-const char *const recommend_forms[] = {"env", "json", "sbatch", NULL};
+const char *const recommend_forms[] = {"config", "env", "json", "sbatch", NULL};
+/* What the copy of the framework's file is called in a recommendation: beside the original. */
+#define CONFIG_SUFFIX ".fettle.json"
 
 /* The gain is there, but the long run did not hold the loss. */
 static bool not_held(const struct report *r)
@@ -116,16 +118,61 @@ static void header(const struct report *r, struct buf *out)
 	warnings(r, out);
 }
 
+/* A token of the fix's command: the copy of the framework's file gets a name; heap. */
+static char *shown_token(const struct report *r, const char *token)
+{
+	const char *at = strstr(token, CONFIGFILE_MARK), *file = r->recipe->workload.config;
+	size_t stem = file ? strlen(file) : 0;
+
+	if (!at || !file)
+		return xstrdup(token);
+	if (str_ends(file, ".json"))
+		stem -= strlen(".json");
+	return xasprintf("%.*s%.*s" CONFIG_SUFFIX, (int)(at - token), token, (int)stem, file);
+}
+
+/* Keys of the framework's file that the fix sets, and how to get the file. */
+static void config_keys(const struct report *r, struct buf *out)
+{
+	const struct kvs *s = &r->fix_config.settings;
+
+	if (!configfile_name(&r->fix_config))
+		return;
+	comment(out, "");
+	commentf(out, "keys of %s (fettle recommend --as config writes the file):",
+		 r->recipe->workload.config);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct knob *k = recipe_knob(r->recipe, s->v[i].key);
+
+		if (k && k->how == HOW_KEY)
+			commentf(out, "  %s = %s", k->target, s->v[i].value);
+	}
+}
+
+/* Set so that components say what they read: a trial needs it, production does not. */
+static bool only_told(const struct report *r, const struct kv *v)
+{
+	const struct strv *told = &r->recipe->workload.told;
+
+	for (size_t i = 0; i < told->n; i++)
+		if (str_eq(told->v[i], v->key) &&
+		    str_eq(v->value, kvs_get(&r->recipe->workload.env, v->key)))
+			return true;
+	return false;
+}
+
 /* -- shell ------------------------------------------------------------------------------------ */
 
 /* Variables in the order of the configuration: `export ` before each where a script runs. */
-static void variables(const struct config *c, const char *before, struct buf *out)
+static void variables(const struct report *r, const char *before, struct buf *out)
 {
+	const struct config *c = &r->fix_config;
+
 	for (size_t i = 0; i < c->env.n; i++) {
 		const struct kv *v = &c->env.v[i];
 
-		if (!text_is_name(v->key))
-			continue; /* env(1) before the command sets it */
+		if (!text_is_name(v->key) || only_told(r, v))
+			continue; /* env(1) before the command sets odd names */
 		if (!v->value) {
 			buf_printf(out, "unset %s\n", v->key);
 			continue;
@@ -189,8 +236,11 @@ static void command(const struct report *r, bool launched, struct buf *out)
 	launch_of(r, launched, &launch);
 	for (size_t i = 0; i < launch.n; i++)
 		word(&line, launch.v[i]);
-	for (size_t i = 0; i < r->fix_config.argv.n; i++)
-		word(&line, r->fix_config.argv.v[i]);
+	for (size_t i = 0; i < r->fix_config.argv.n; i++) {
+		_cleanup_free_ char *token = shown_token(r, r->fix_config.argv.v[i]);
+
+		word(&line, token);
+	}
 	buf_str(out, line.data ? line.data : ":");
 	strv_free(&launch);
 	buf_free(&line);
@@ -206,7 +256,8 @@ static int write_env(const struct report *r, struct buf *out)
 	comment(out, "command:");
 	command(r, false, &line);
 	comment(out, line.data);
-	variables(&r->fix_config, "", out);
+	config_keys(r, out);
+	variables(r, "", out);
 	buf_free(&line);
 	return 0;
 }
@@ -327,7 +378,8 @@ static int write_sbatch(const struct report *r, struct buf *out, struct err *e)
 	header(r, &b);
 	buf_char(&b, '\n');
 	secrets(r, &b);
-	variables(&r->fix_config, "export ", &b);
+	config_keys(r, &b);
+	variables(r, "export ", &b);
 	buf_str(&b, "\nexec ");
 	command(r, true, &b);
 	buf_char(&b, '\n');
@@ -414,11 +466,26 @@ static void effect(const struct report *r, struct json *o)
 	json_set_text(o, "at_utc", when);
 }
 
+/* The framework's file with the fix in it. */
+static int write_config(const struct report *r, struct buf *out, struct err *e)
+{
+	_cleanup_free_ char *text = configfile_text(r->recipe, &r->fix_config.settings);
+
+	if (!text)
+		return err_set(e, ERR_NOT_FOUND,
+			       "campaign %lld: no setting of the fix is a key of a framework's "
+			       "file",
+			       (long long)r->campaign.id);
+	buf_printf(out, "%s\n", text);
+	return 0;
+}
+
 static int write_json(const struct report *r, struct buf *out)
 {
 	_cleanup_(json_freep) struct json *o = json_object();
-	_cleanup_free_ char *text = NULL;
-	struct strv launch = {0};
+	_cleanup_free_ char *text = NULL,
+			    *file = configfile_text(r->recipe, &r->fix_config.settings);
+	struct strv launch = {0}, shown = {0};
 	struct json *print = NULL;
 
 	json_set_text(o, "format", "fettle.recommend/1");
@@ -427,7 +494,15 @@ static int write_json(const struct report *r, struct buf *out)
 	effect(r, o);
 	json_set(o, "settings", pairs(&r->fix_config.settings));
 	json_set(o, "env", pairs(&r->fix_config.env));
-	set_argv(o, "command", &r->fix_config.argv);
+	for (size_t i = 0; i < r->fix_config.argv.n; i++) {
+		_cleanup_free_ char *token = shown_token(r, r->fix_config.argv.v[i]);
+
+		strv_add(&shown, token);
+	}
+	set_argv(o, "command", &shown);
+	strv_free(&shown);
+	if (file)
+		set_text(o, "config", file);
 	launch_of(r, true, &launch);
 	set_argv(o, "launch", &launch);
 	set_text(o, "workdir", r->recipe->workload.workdir);
@@ -481,8 +556,8 @@ static int unknown_form(const char *form, struct err *e)
 {
 	const char *near = str_nearest(form, recommend_forms);
 
-	return err_set(e, ERR_USAGE, "there is no form \"%s\": env, sbatch or json%s%s%s", form,
-		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+	return err_set(e, ERR_USAGE, "there is no form \"%s\": env, sbatch, json or config%s%s%s",
+		       form, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 int recommend_write(const struct report *r, const char *form, bool force, struct buf *out,
@@ -518,5 +593,7 @@ int recommend_write(const struct report *r, const char *form, bool force, struct
 			100 * r->fix.hi, r->fix.n);
 	if (str_eq(form, "env"))
 		return write_env(r, out);
+	if (str_eq(form, "config"))
+		return write_config(r, out, e);
 	return str_eq(form, "sbatch") ? write_sbatch(r, out, e) : write_json(r, out);
 }

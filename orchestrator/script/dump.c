@@ -96,6 +96,9 @@ static void dump_workload(const struct workload *w, struct buf *out)
 	put_text(&d, "metrics.source", metric_source_name(w->source));
 	put_text(&d, "metrics.probe", w->probe);
 	put_text(&d, "metrics.pattern", w->pattern);
+	put_text(&d, "config", w->config);
+	put_text(&d, "config_text", w->config_text);
+	put_texts(&d, "told", &w->told);
 	put_text(&d, "framework", w->framework);
 	put_pairs(&d, "versions", &w->versions);
 	put_i64(&d, "limits.trial_s", w->trial_limit_s);

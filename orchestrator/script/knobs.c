@@ -310,8 +310,10 @@ static void add_proof_env(struct recipe *r)
 		const struct kvs *need = &r->knobs[i].proof.env;
 
 		for (size_t j = 0; j < need->n; j++)
-			if (!kvs_has(env, need->v[j].key))
+			if (!kvs_has(env, need->v[j].key)) {
 				kvs_set(env, need->v[j].key, need->v[j].value);
+				strv_add(&r->workload.told, need->v[j].key);
+			}
 	}
 	kvs_sort(env);
 }

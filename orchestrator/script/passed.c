@@ -168,7 +168,7 @@ static void translate(const struct passed *p, struct knob *k)
 
 static void take(struct passed *p, struct knob *k)
 {
-	k->how = p->kind == PASSED_ENV ? HOW_ENV : HOW_ARG;
+	k->how = p->kind == PASSED_ENV ? HOW_ENV : p->kind == PASSED_KEY ? HOW_KEY : HOW_ARG;
 	k->flag = p->kind == PASSED_FLAG;
 	free(k->target);
 	k->target = TAKE(p->target);
@@ -182,11 +182,10 @@ static int by_hand(const struct reader *r, const struct knob *k, const struct pa
 		   const char *framework, const char *path, struct err *e)
 {
 	if (p->kind == PASSED_KEY)
-		return reader_fault(
-			r, path, e,
-			"%s takes knob %s in its JSON file, as %s: fettle writes no such files; "
-			"make one for each value, and a bundle with a command of its own for each",
-			framework, k->name, p->target);
+		return reader_fault(r, path, e,
+				    "%s takes knob %s in its JSON file, as %s: say which one the "
+				    "command names, workload.config = \"ds_config.json\"",
+				    framework, k->name, p->target);
 	if (p->kind == PASSED_CODE)
 		return reader_fault(r, path, e,
 				    "%s takes knob %s in code alone: %s; let your script read it "
@@ -236,6 +235,11 @@ int passed_apply(const struct reader *r, struct knob *k, const struct workload *
 		take(&p, k);
 		break;
 	case PASSED_KEY:
+		if (w->config_text)
+			take(&p, k);
+		else
+			rc = by_hand(r, k, &p, w->framework, path, e);
+		break;
 	case PASSED_CODE:
 	case PASSED_NOT:
 		rc = by_hand(r, k, &p, w->framework, path, e);

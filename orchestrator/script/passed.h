@@ -10,7 +10,8 @@
  *   "not TEXT"    there is no way: why
  *
  * A knob of true and false may end with the two words that the framework takes: "--x True/False".
- * Keys and code are for people: fettle sets neither, and a campaign that needs it is refused.
+ * A key needs the file that the command names (workload.config). Code is for people: a campaign
+ * that needs it is refused.
  */
 #ifndef FETTLE_SCRIPT_PASSED_H
 #define FETTLE_SCRIPT_PASSED_H

@@ -21,6 +21,7 @@
 #define SITE         "site"
 #define PRELUDE      "lib/prelude"
 #define LINT_PRELUDE "lib/lint"
+#define CONFIG       "config" /* the framework's own file, no Lua */
 
 /* Everything of one loading. */
 struct loading {
@@ -33,6 +34,7 @@ struct loading {
 	struct json **knob_values;
 	size_t n_knob_files;
 	struct strv dirs;
+	struct script_source config; /* read while loading; stored with the others */
 };
 
 static void loading_done(struct loading *l)
@@ -46,6 +48,7 @@ static void loading_done(struct loading *l)
 	free(l->knob_values);
 	free(l->knob_files);
 	strv_free(&l->dirs);
+	source_done(&l->config);
 	script_sources_free(&l->all);
 }
 
@@ -208,6 +211,30 @@ static char *workdir_of(const struct script_source *campaign, const char *given)
 	return normalised(full);
 }
 
+/* The framework's file: read while loading, of the stored sources afterwards. */
+static int read_config(struct loading *l, const struct reader *r, struct workload *w, struct err *e)
+{
+	const struct script_source *s = sources_find(&l->all, CONFIG);
+	_cleanup_free_ char *path = fs_join(w->workdir, w->config);
+	_cleanup_(json_freep) struct json *root = NULL;
+	struct err why = {0};
+
+	if (!configfile_named(w))
+		return reader_fault(r, "workload.config", e,
+				    "the command does not name %s: no argument is this file, or "
+				    "ends with =%s",
+				    w->config, w->config);
+	if (!s && source_read(CONFIG, path, &l->config, &why) < 0)
+		return reader_fault(r, "workload.config", e, "%s", why.text);
+	w->config_text = xstrdup(s ? s->text : l->config.text);
+	if (json_parse(w->config, w->config_text, strlen(w->config_text), &root, &why) < 0)
+		return reader_fault(r, "workload.config", e, "is no JSON: %s", why.text);
+	if (json_type(root) != JSON_OBJECT)
+		return reader_fault(r, "workload.config", e, "%s holds no table of keys",
+				    w->config);
+	return 0;
+}
+
 static int read_workload(struct loading *l, const struct reader *r, const struct json *v,
 			 struct recipe *out, struct err *e)
 {
@@ -220,7 +247,7 @@ static int read_workload(struct loading *l, const struct reader *r, const struct
 	free(out->workload.workdir);
 	out->workload.workdir = workdir;
 	out->workload.at = reader_place(r, "workload.command");
-	return 0;
+	return out->workload.config ? read_config(l, r, &out->workload, e) : 0;
 }
 
 static int read_merged(struct loading *l, const struct reader *r, const struct json *v,
@@ -281,7 +308,7 @@ static int build(struct loading *l, struct recipe *out, struct err *e)
 static bool is_used(const struct loading *l, const struct script_source *s)
 {
 	if (s == l->workload_src || str_eq(s->name, CAMPAIGN) || str_eq(s->name, SITE) ||
-	    str_eq(s->name, PRELUDE) || str_eq(s->name, LINT_PRELUDE))
+	    str_eq(s->name, PRELUDE) || str_eq(s->name, LINT_PRELUDE) || str_eq(s->name, CONFIG))
 		return true;
 	for (size_t i = 0; i < l->n_knob_files; i++)
 		if (l->knob_files[i].src == s)
@@ -317,6 +344,8 @@ static int make_plan(struct loading *l, struct recipe **out, struct script_sourc
 	for (size_t i = 0; i < l->all.n; i++)
 		if (is_used(l, &l->all.v[i]))
 			sources_add_copy(used, &l->all.v[i]);
+	if (l->config.text)
+		sources_add_copy(used, &l->config);
 	sources_hash(used);
 	recipe->hash = xstrdup(used->hash);
 	*out = recipe;

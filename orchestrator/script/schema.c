@@ -528,6 +528,13 @@ static const struct field workload_fields[] = {
 	 .kind = "table: [metrics](#metrics)",
 	 .dflt = "`{ probe = \"train_log\" }`",
 	 .doc = "how its figures are read"},
+	{.name = "config",
+	 .type = FIELD_TEXT,
+	 .offset = IN(workload, config),
+	 .dflt = "none",
+	 .doc = "the framework's JSON file as the command names it, relative to `workdir`: knobs "
+		"that are keys of it are written to a copy",
+	 .example = "\"ds_config.json\""},
 	{.name = "framework",
 	 .type = FIELD_CHOICE,
 	 .words = passed_frameworks,

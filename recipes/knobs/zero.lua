@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- DeepSpeed's ZeRO. Its settings are keys of a JSON file, which fettle does not write: make a file for each
--- value, and a bundle with a command of its own for each. A wrong key under zero_optimization is an error; a
--- wrong one at the top, or under checkpoint, is dropped without a word.
+-- DeepSpeed's ZeRO. Its settings are keys of a JSON file: name it in workload.config, and each arm gets a copy
+-- with its values. A wrong key under zero_optimization is an error; a wrong one at the top, or under
+-- checkpoint, is dropped without a word.
 local exposed <const> = among_ranks(relieves("comm_exposed_ratio", "communication that nothing hides"))
 
 -- The Trainer hands the file on (--deepspeed FILE), so both take the same keys.

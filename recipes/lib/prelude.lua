@@ -92,9 +92,10 @@ local function only_if(absent, why, expect)
 	end
 end
 
+-- A command may start ranks of its own: only NCCL's own count tells that there is one alone.
 function among_ranks(expect)
 	return only_if(function(s)
-		return s.nodes == 1 and s.ranks_per_node == 1
+		return s.nccl_nranks == 1
 	end, "there is one rank: it has nobody to communicate with", expect)
 end
 

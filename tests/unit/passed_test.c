@@ -146,13 +146,99 @@ static void test_what_fettle_does_not_pass(void **state)
 	check_refused("framework = 'torchtune'", "num_workers = { 2 }",
 		      "knob num_workers cannot be passed to torchtune: stock recipes");
 	check_refused("framework = 'deepspeed'", MINE("deepspeed = 'key a.b'"),
-		      "takes knob mine in its JSON file, as a.b");
+		      "takes knob mine in its JSON file, as a.b: say which one");
 	check_refused("framework = 'lightning'", MINE("lightning = 'code Trainer(x=)'"),
 		      "in code alone: Trainer(x=)");
 	check_refused("framework = 'megatron'", MINE("lightning = '--x'"),
 		      "how knob mine is passed to megatron is not known; the catalogue has "
 		      "lightning: --x");
 	check_refused("framework = nil", MINE("srun = '--cpu-bind'"), "name workload.framework");
+}
+
+/* --- keys of a file ----------------------------------------------------------------------- */
+
+static struct loaded load_keys(const char *dir, const char *file)
+{
+	_cleanup_free_ char *ds = write_file(dir, "ds.json", file);
+
+	return load_text(dir,
+			 "return { name = 'c', objective = 'trial_wall_s', workload = {\n"
+			 "command = { 'run', '--deepspeed=ds.json', 'ds.json', 'xds.json' },\n"
+			 "config = 'ds.json', framework = 'deepspeed' },\n"
+			 "knobs = { 'zero_overlap_comm', zero_reduce_bucket_size = { 1000000 } } "
+			 "}\n");
+}
+
+static void test_settings_in_a_file(void **state)
+{
+	static const char
+		file[] = "{\"zero_optimization\": {\"overlap_comm\": false, \"x\": [1]},\n"
+			 " \"steps\": 2.5}\n";
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_loaded_ struct loaded l = load_keys(dir, file);
+	struct kvs settings = {0};
+	struct config base = {0}, c = {0};
+	_cleanup_free_ char *text = NULL, *token = NULL;
+	struct recipe *again = NULL;
+	struct err e = {0};
+
+	(void)state;
+	if (l.rc)
+		fail_msg("%s", l.e.text);
+	assert_int_equal(l.recipe->knobs[0].how, HOW_KEY);
+	assert_string_equal(l.recipe->knobs[0].target, "zero_optimization.overlap_comm");
+	/* what the file says is the default; what it does not say is the catalogue's */
+	assert_string_equal(l.recipe->knobs[0].default_value, "false");
+	assert_string_equal(l.recipe->knobs[1].default_value, "500000000");
+	assert_ok(config_build(l.recipe, &settings, &base, &e));
+	assert_string_equal(base.argv.v[2], "ds.json");
+	assert_null(configfile_name(&base));
+	kvs_set(&settings, "zero_overlap_comm", "true");
+	kvs_set(&settings, "zero_reduce_bucket_size", "1000000");
+	assert_ok(config_build(l.recipe, &settings, &c, &e));
+	assert_true(str_starts(c.argv.v[1], "--deepspeed=" CONFIGFILE_MARK));
+	assert_true(str_starts(c.argv.v[2], CONFIGFILE_MARK) && str_ends(c.argv.v[2], ".json"));
+	assert_string_equal(c.argv.v[3], "xds.json");
+	assert_string_not_equal(c.hash, base.hash);
+	text = configfile_text(l.recipe, &c.settings);
+	for (char *from = text, *to = text;; from++) {
+		if (*from != '\n' && *from != '\t' && *from != ' ')
+			*to++ = *from;
+		if (!*from)
+			break;
+	}
+	assert_string_equal(text, "{\"zero_optimization\":{\"overlap_comm\":true,\"x\":[1],"
+				  "\"reduce_bucket_size\":1000000},\"steps\":2.5}");
+	token = configfile_token(c.argv.v[1], "/w/blocks/1.1");
+	assert_true(str_starts(token, "--deepspeed=/w/blocks/1.1/"));
+	assert_true(str_ends(token, configfile_name(&c)));
+	/* the file is stored with the campaign */
+	fs_remove_tree(dir, NULL);
+	assert_ok(script_reload(&l.sources, &again, &e));
+	assert_string_equal(again->workload.config_text, file);
+	assert_string_equal(again->hash, l.recipe->hash);
+	recipe_free(again);
+	config_done(&base);
+	config_done(&c);
+	kvs_free(&settings);
+}
+
+static void test_values_of_a_file(void **state)
+{
+	static const char text[] = "{\"a\": {\"b\": 0.1, \"c\": \"auto\", \"d\": 5e8, \"e\": "
+				   "null, \"f\": true}}";
+	static const char *const cases[][2] = {{"a.b", "0.1"},       {"a.c", "auto"},
+					       {"a.d", "500000000"}, {"a.e", NULL},
+					       {"a.f", "true"},      {"a", NULL},
+					       {"a.b.c", NULL},      {"x", NULL}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		_cleanup_free_ char *v = configfile_get(text, cases[i][0]);
+
+		assert_true(str_eq(v, cases[i][1]));
+	}
+	assert_null(configfile_get("no json", "a"));
 }
 
 /* --- versions ----------------------------------------------------------------------------- */
@@ -244,6 +330,8 @@ int main(void)
 		cmocka_unit_test(test_the_frameworks_way),
 		cmocka_unit_test(test_default_from_the_frameworks_argument),
 		cmocka_unit_test(test_what_fettle_does_not_pass),
+		cmocka_unit_test(test_settings_in_a_file),
+		cmocka_unit_test(test_values_of_a_file),
 		cmocka_unit_test(test_default_of_the_running_version),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_idle_knobs_are_not_tried),
