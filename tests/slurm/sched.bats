@@ -68,10 +68,10 @@ teardown() {
 	[ "$(grep -c '^BATS_' "$BATS_TEST_TMPDIR/env")" -eq 0 ]
 }
 
-# The fields of `scontrol show job ID`, one a line, hold each of the others ("gres/" is newer than "gres:").
+# The fields of `scontrol show job ID`, one a line, hold each of the others (newer releases write "gres/gpu:" or "gres/gpu=" for "gres:gpu:").
 shows() {
 	local job
-	job=$(scontrol show job "$1" | tr -s ' ' '\n' | sed 's,gres/,gres:,g')
+	job=$(scontrol show job "$1" | tr -s ' ' '\n' | sed 's,gres/gpu[:=],gres:gpu:,g')
 	shift
 	for what in "$@"; do
 		grep -qxF -- "$what" <<<"$job" || { echo "no $what"; scontrol show job "$id"; return 1; }
