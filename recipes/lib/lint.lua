@@ -198,7 +198,10 @@ local function ask(rule, x, env, settings, commands, arm, out, seen)
 	for _, s in ipairs(rule.setting and settings or {}) do
 		add(out, seen, rule, arm, s, rule.setting(s, x))
 	end
-	if rule.env and not (arm and arm.requires) then -- what such a knob needs may come with a later incumbent
+	if arm and arm.requires then
+		return -- what such a knob needs may come with a later incumbent
+	end
+	if rule.env then
 		add(out, seen, rule, arm, arm and arm.settings[1] or nil, rule.env(env, x))
 	end
 	for _, c in ipairs(rule.command and commands or {}) do

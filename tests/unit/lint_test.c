@@ -82,6 +82,84 @@ static void test_values_of_knobs_are_arms(void **state)
 	assert_string_equal(f->write, "NCCL_MIN_CTAS=4");
 }
 
+/* Figures of knowledge/method.md C: hidden size, cudnn.benchmark and prefetch factor at once, 410
+ * samples/s of a 13B model on 64 A100 with a share of the peak that does not go with it. */
+static void test_three_variables_at_once_are_refused(void **state)
+{
+	static const char text[] =
+		"return { name = '13b', objective = 'throughput_samples_per_s', target = %s,\n"
+		"constraints = { mfu_pct = { at_least = 52 } }, resources = { nodes = 8, "
+		"gpus_per_node = 8 },\n"
+		"workload = { command = { 'true', '--hidden-size', 5120, '--prefetch-factor', 2 },\n"
+		"model = { params = 13e9, seq_length = 2048, gpu = 'A100' } },\n"
+		"knobs = { OMP_NUM_THREADS = { 4 }, { name = 'found', class = 'optimisation', bundle = "
+		"{ better = { command = {\n"
+		"'true', '--hidden-size', 5128, '--prefetch-factor', 4, '--cudnn-benchmark' } } } } } }";
+	static const char *const targets[] = {"410", "60"}, *const says[] = {
+								    "328 % of their peak",
+								    "both cannot be meant"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
+		_cleanup_scratch_ char *dir = scratch_new();
+		_cleanup_free_ char *recipe = xasprintf(text, targets[i]);
+		_cleanup_loaded_ struct loaded l = load_text(dir, recipe);
+		struct lint_input *in = lint_input_new();
+		struct err e = {0};
+		_cleanup_linted_ struct linted found = {0};
+		const char *why;
+
+		assert_ok(l.rc);
+		why = knob_refused(recipe_knob(l.recipe, "found"), "better");
+		assert_non_null(why);
+		assert_contains(why, "3 things change at once");
+		assert_contains(why, "hidden_size 5120 -> 5128 makes another model of it");
+		assert_ok(lint_input_recipe(in, l.recipe, &e));
+		found = lint_these(in);
+		assert_non_null(lint_found(&found, "target_over_peak"));
+		assert_contains(lint_found(&found, "target_over_peak")->what, says[i]);
+	}
+}
+
+static void test_training_is_no_setting_of_the_system(void **state)
+{
+	static const struct {
+		const char *knob;
+		bool refused;
+	} knobs[] = {
+		{"arg = '--batch-size', class = 'neutral', values = { 64 }", true},
+		{"arg = '--batch-size', class = 'optimisation', values = { 64 }", false},
+		{"arg = '--learning-rate', class = 'numerics', values = { 0.1 }", true},
+		{"arg = '--dtype', class = 'neutral', values = { 'bf16' }", true},
+		{"arg = '--dtype', class = 'numerics', values = { 'bf16' }", false},
+		{"arg = '--model.num-layers', class = 'optimisation', values = { 2 }", true},
+		{"class = 'neutral', bundle = { v = { command = { 'true', '--batch-size', 16, "
+		 "'--gradient-accumulation-steps', 4 } } }",
+		 false},
+		{"class = 'neutral', bundle = { v = { command = { 'true', '--batch-size', 16, "
+		 "'--gradient-accumulation-steps', 2 } } }",
+		 true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(knobs); i++) {
+		_cleanup_scratch_ char *dir = scratch_new();
+		_cleanup_free_ char *text = xasprintf(
+			"return { name = 'c', objective = 'trial_wall_s', workload = { command = { "
+			"'true', '--batch-size', 32, '--gradient-accumulation-steps', 2 } },\n"
+			"knobs = { OMP_NUM_THREADS = { 4 }, { name = 'k', %s } } }",
+			knobs[i].knob);
+		_cleanup_loaded_ struct loaded l = load_text(dir, text);
+		const struct knob *k;
+
+		if (l.rc)
+			fail_msg("%s", l.e.text);
+		k = recipe_knob(l.recipe, "k");
+		if (!knob_refused(k, k->values.v[0]) == knobs[i].refused)
+			fail_msg("%s", knobs[i].knob);
+	}
+}
+
 static void test_the_workload_says_what_it_runs_on(void **state)
 {
 	_cleanup_scratch_ char *dir = scratch_new();
@@ -234,6 +312,8 @@ int main(void)
 		cmocka_unit_test(test_the_version_decides),
 		cmocka_unit_test(test_a_value_that_only_the_shell_knows_has_only_a_name),
 		cmocka_unit_test(test_values_of_knobs_are_arms),
+		cmocka_unit_test(test_three_variables_at_once_are_refused),
+		cmocka_unit_test(test_training_is_no_setting_of_the_system),
 		cmocka_unit_test(test_the_workload_says_what_it_runs_on),
 		cmocka_unit_test(test_one_file_says_several_things),
 		cmocka_unit_test(test_what_the_environment_overwrites),
