@@ -21,6 +21,7 @@
 #include "orchestrator/agent/diskuse.h"
 #include "orchestrator/agent/evidence.h"
 #include "orchestrator/agent/launcher.h"
+#include "orchestrator/agent/oom.h"
 #include "orchestrator/agent/procs.h"
 #include "orchestrator/agent/record.h"
 #include "orchestrator/agent/shm.h"
@@ -47,6 +48,8 @@ enum {
 	TRIES_MAX = 3,              /* of a launcher that fails before the workload starts */
 	RETRY_PAUSE_US = 2000000,   /* and twice that the second time */
 	KILL_GIVE_UP_US = 10000000, /* stuck in the kernel (D): no signal helps */
+	SHELL_SIGNAL = 128, /* a shell exits with this and the signal that ended its child */
+	OOM_TEXT_MAX = 128,
 };
 static const char SHM_DIR[] = "/dev/shm";
 
@@ -78,6 +81,7 @@ struct run {
 	int64_t looked_at; /* when the other nodes were asked last */
 	bool evidence_final;
 	struct rusage usage;
+	struct oom_count oom; /* before it began */
 	struct trial_record r;
 };
 
@@ -278,6 +282,7 @@ static int start(struct run *t, struct err *e)
 	s.argv = argv->v;
 	s.fd_out = s.fd_err = fd[1];
 	t->r.start_us = utc_us();
+	oom_read("", &t->oom);
 	t->start_mono = mono_us();
 	stepcount_reset(t->c->steps, t->r.start_us);
 	rc = proc_spawn(&s, &t->leader, e);
@@ -584,19 +589,35 @@ static const char *explain_steps(const struct run *t)
 		       : ": no line of the output matched the step pattern";
 }
 
+/* Did memory run out? A launcher exits with a status of its own when one of its ranks is killed;
+ * what other jobs of the node lost says nothing then. */
+static void explain_memory(const struct run *t, char *out, size_t n)
+{
+	struct oom_count before = t->oom, now;
+	bool killed = WIFSIGNALED(t->status) ? WTERMSIG(t->status) == SIGKILL
+					     : WEXITSTATUS(t->status) == SHELL_SIGNAL + SIGKILL;
+
+	*out = '\0';
+	oom_read("", &now);
+	if (!killed && (WIFSIGNALED(t->status) || before.own < 0 || now.own <= before.own))
+		return;
+	oom_text(&before, &now, out, n);
+}
+
 static void explain_exit(struct run *t)
 {
 	const struct block_window *w = &t->c->block->window;
 	const char *last = t->r.out.last_line;
+	char oom[OOM_TEXT_MAX];
 
+	explain_memory(t, oom, sizeof oom);
 	if (WIFSIGNALED(t->status))
 		conclude(t, TRIAL_FAILED, "exit", "killed by signal %d (%s)%s%s%s%s",
-			 WTERMSIG(t->status), strsignal(WTERMSIG(t->status)),
-			 WTERMSIG(t->status) == SIGKILL ? ": out of memory?" : "",
+			 WTERMSIG(t->status), strsignal(WTERMSIG(t->status)), oom,
 			 *last ? "; its last line: \"" : "", last, *last ? "\"" : "");
 	else if (WEXITSTATUS(t->status) != 0)
-		conclude(t, TRIAL_FAILED, "exit", "exited with %d%s%s%s", WEXITSTATUS(t->status),
-			 *last ? "; its last line: \"" : "", last, *last ? "\"" : "");
+		conclude(t, TRIAL_FAILED, "exit", "exited with %d%s%s%s%s", WEXITSTATUS(t->status),
+			 oom, *last ? "; its last line: \"" : "", last, *last ? "\"" : "");
 	else if (w->steps > 0 && !stepcount_full(t->c->steps))
 		conclude(t, TRIAL_FAILED, "exit", "ended after %lld of %lld steps%s",
 			 (long long)stepcount_steps(t->c->steps), (long long)(w->warmup + w->steps),

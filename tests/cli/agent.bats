@@ -13,6 +13,7 @@ setup() {
 }
 
 teardown() {
+	[ -z "${C:-}" ] || rmdir "$C"
 	# nothing of any test may be left, whatever it was about
 	run ! pgrep -f "$MARK"
 }
@@ -206,6 +207,37 @@ steps='i=0; while :; do i=$((i+1)); echo "step $i"; sleep 0.05; done'
 	"$AGENT" "$B"
 	[ "$(t '.state, .signal' | tr '\n' ' ')" = 'failed 11 ' ]
 	[[ $(t .reason) == 'killed by signal 11 (Segmentation fault); its last line: "dying"' ]]
+}
+
+# A memory cgroup of our own, of either version, where there may be one.
+memory_cgroup() {
+	for c in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		C=$c/$MARK
+		mkdir "$C" 2>/dev/null || continue
+		if echo 67108864 2>/dev/null >"$C/memory.limit_in_bytes" || echo 67108864 2>/dev/null >"$C/memory.max"; then
+			echo 67108864 2>/dev/null >"$C/memory.memsw.limit_in_bytes" || echo 0 2>/dev/null >"$C/memory.swap.max" || true
+			return 0
+		fi
+		rmdir "$C"
+	done
+	return 1
+}
+
+@test "out of host memory is named, whoever launched the process that was killed" {
+	memory_cgroup || skip "no memory cgroup can be made here"
+	inside() { sh -c 'echo $$ >"$1/cgroup.procs" && exec "$2" "$3"' inside "$C" "$AGENT" "$B"; }
+	hog='exec perl -e "\$x = q(x) x 1000000000"'
+	block "$hog"
+	inside
+	[[ $(t .reason) == 'killed by signal 9 (Killed): out of host memory: the kernel killed 1 process '* ]]
+	rm -r "$B" && mkdir "$B"
+	block "($hog) || exit 3"
+	inside
+	[[ $(t .reason) == 'exited with 3: out of host memory: the kernel killed 1 process of its cgroup'* ]]
+	rm -r "$B" && mkdir "$B"
+	block 'kill -KILL $$'
+	inside
+	[ "$(t .reason)" = 'killed by signal 9 (Killed)' ]
 }
 
 @test "one that ends by itself before its window is full has failed" {
