@@ -490,6 +490,42 @@ struct account_row {
 int query_account(struct db *db, int64_t campaign, struct account_row **out, size_t *n,
 		  struct err *e);
 void account_rows_free(struct account_row *v, size_t n);
+/* What the cluster's accounts say that jobs took: those of one, or of a whole campaign. Below 0:
+ * not recorded. */
+struct consumed_row {
+	int64_t jobs, jobs_all; /* of a campaign: jobs with accounts, and all of them */
+	int64_t elapsed_s;
+	int64_t maxrss_kib; /* the most that a task of any of them used */
+	int64_t energy_j;   /* of their nodes, by their own sensors */
+	int64_t energy_s;   /* time of those jobs whose energy is known */
+	char *tres;         /* what one held; NULL */
+};
+int query_account_put(struct db *db, int64_t allocation, const struct consumed_row *c,
+		      int64_t now_us, struct err *e);
+int query_consumed(struct db *db, int64_t campaign, struct consumed_row *out, struct err *e);
+void consumed_row_done(struct consumed_row *c);
+/* Allocations that ended since then and have no accounts yet, `most` at most. */
+struct unaccounted_row {
+	int64_t allocation;
+	char *job_id;
+};
+int query_unaccounted(struct db *db, int64_t campaign, int64_t since_us, size_t most,
+		      struct unaccounted_row **out, size_t *n, struct err *e);
+void unaccounted_rows_free(struct unaccounted_row *v, size_t n);
+/* The switches above a node of an allocation ("s0.s3"); a node that is not of it is left out. */
+int query_switches_put(struct db *db, int64_t allocation, const char *node, const char *switches,
+		       struct err *e);
+/* Each node that a campaign was on. */
+struct host_row {
+	char *node, *switches; /* switches: NULL unknown */
+	int allocations;
+	int first_rank, last_rank; /* that were seen there; -1: none */
+	double clock_ms;           /* its clock less that of the first node, mean; NaN unknown */
+	double sampler_pct;        /* of a core, that sampling it took; NaN unknown */
+};
+int query_hosts(struct db *db, int64_t campaign, struct host_row **out, size_t *n, struct err *e);
+void host_rows_free(struct host_row *v, size_t n);
+
 /* Was an event `drain` added since the campaign stopped last? Anybody may add one: its owner then
  * starts no further block, and stops when none is in flight. */
 int query_draining(struct db *db, int64_t campaign, bool *out, struct err *e);

@@ -140,7 +140,7 @@ int attempt_run(struct allocation *l, size_t index, struct signals *signals, enu
 		if (!rc) {
 			*end = is_complete(&a) ? ATTEMPT_COMPLETE : ATTEMPT_PARTIAL;
 			rc = record_done(
-				a.dir, a.block, &l->place.nodes,
+				a.dir, a.block, &l->place, l->others,
 				&(struct done_record){.complete = *end == ATTEMPT_COMPLETE,
 						      .reason = a.reason,
 						      .start_us = a.start_us,

@@ -66,8 +66,8 @@ static void say_hello(const struct nodeside *n)
 
 	if (uname(&u))
 		u.machine[0] = '\0';
-	printf("@%s hello %lld %lld %s %s\n", n->place.node, utc_us(), (long long)mono_us(),
-	       n->place.boot_id, u.machine);
+	printf("@%s hello %lld %lld %s %s %s\n", n->place.node, utc_us(), (long long)mono_us(),
+	       n->place.boot_id, u.machine, n->place.switches);
 }
 
 static void say_error(const struct nodeside *n, const struct err *e)

@@ -32,7 +32,7 @@ enum {
 };
 
 struct node {
-	char *name;
+	char *name, *switches; /* switches: NULL until it has said hello */
 	char boot_id[37], machine[32], why[WHY_MAX];
 	bool up, looked, ended;
 	bool has_clock;
@@ -110,6 +110,8 @@ static void take_hello(struct node *n, char *rest)
 	n->mono_us = next_number(&rest);
 	str_copy(n->boot_id, sizeof n->boot_id, next_word(&rest));
 	str_copy(n->machine, sizeof n->machine, next_word(&rest));
+	free(n->switches);
+	n->switches = xstrdup(next_word(&rest));
 }
 
 static void take_ended(struct node *n, char *rest)
@@ -412,6 +414,7 @@ void nodestep_stop(struct nodestep *s)
 	reap(s);
 	for (size_t i = 0; i < s->n; i++) {
 		free(s->v[i].name);
+		free(s->v[i].switches);
 		buf_free(&s->v[i].report);
 	}
 	free(s->v);
@@ -543,4 +546,11 @@ void nodestep_write(const struct nodestep *s, struct jwrite *w)
 	for (size_t i = 0; i < s->n; i++)
 		write_node(s, &s->v[i], w);
 	jwrite_array_end(w);
+}
+
+void nodestep_switches(const struct nodestep *s, struct jwrite *w)
+{
+	for (size_t i = 0; s && i < s->n; i++)
+		if (s->v[i].switches && *s->v[i].switches)
+			jwrite_text(w, s->v[i].name, s->v[i].switches);
 }

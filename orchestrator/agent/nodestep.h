@@ -12,7 +12,7 @@
  *   look                read the evidence now
  *   end                 the trial is over: end what is left, report
  * and each node answers in lines of less than 1,000 bytes, which srun keeps whole:
- *   @NODE hello UTC_US MONO_US BOOT_ID MACHINE
+ *   @NODE hello UTC_US MONO_US BOOT_ID MACHINE SWITCHES
  *   @NODE ready UTC_US, @NODE looked UTC_US
  *   @NODE more TEXT     a piece of the report (the members of evidence_write() as one object)
  *   @NODE ended UTC_US LEFTOVERS SHM_REMOVED CLEANED    all of it was sent
@@ -55,5 +55,7 @@ void nodestep_end(struct nodestep *s, int64_t grace_s, pid_t leader, struct evid
 /* Member "samplers" of the object that is open: each other node, what is known of its clock, or why
  * there is nothing. */
 void nodestep_write(const struct nodestep *s, struct jwrite *w);
+/* A member for each other node whose switches are known (place.h). */
+void nodestep_switches(const struct nodestep *s, struct jwrite *w);
 
 #endif

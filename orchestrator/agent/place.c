@@ -45,6 +45,19 @@ static void expand_nodes(const char *list, struct strv *out)
 	buf_free(&b);
 }
 
+/* "s0.s3.n17" of "switch.switch.node": what comes before the node. Without a topology there is the
+ * node alone. */
+static char *find_switches(void)
+{
+	const char *address = getenv("SLURM_TOPOLOGY_ADDR"),
+		   *pattern = getenv("SLURM_TOPOLOGY_ADDR_PATTERN"), *end;
+
+	if (!address || !pattern || !str_ends(pattern, ".node"))
+		return xstrdup("");
+	end = strrchr(address, '.');
+	return end ? xstrndup(address, (size_t)(end - address)) : xstrdup("");
+}
+
 void place_find(struct place *p)
 {
 	const char *list = getenv("SLURM_JOB_NODELIST"), *name = getenv("SLURMD_NODENAME"),
@@ -55,6 +68,7 @@ void place_find(struct place *p)
 	if (gethostname(p->host, sizeof p->host - 1))
 		str_copy(p->host, sizeof p->host, "localhost");
 	proc_boot_id(p->boot_id);
+	p->switches = find_switches();
 	p->node = xstrdup(name && *name ? name : p->host);
 	if (list && *list)
 		expand_nodes(list, &p->nodes);
@@ -68,5 +82,6 @@ void place_free(struct place *p)
 {
 	strv_free(&p->nodes);
 	free(p->node);
+	free(p->switches);
 	*p = (struct place){0};
 }

@@ -11,6 +11,7 @@ struct place {
 	char host[PLACE_HOST_MAX], boot_id[37];
 	struct strv nodes; /* never empty */
 	char *node;        /* this one, as the scheduler calls it; else the host's name */
+	char *switches;    /* those above it, the topmost first: "s0.s3"; "" unknown */
 	int expected;      /* nodes that the scheduler says there are; 0: it says nothing */
 };
 

@@ -142,8 +142,18 @@ static void write_slots(struct jwrite *w, const struct block *b, const struct do
 	jwrite_array_end(w);
 }
 
-int record_done(const char *dir, const struct block *b, const struct strv *nodes,
-		const struct done_record *r, struct err *e)
+static void write_switches(struct jwrite *w, const struct place *place,
+			   const struct nodestep *others)
+{
+	jwrite_object(w, "switches");
+	if (*place->switches)
+		jwrite_text(w, place->node, place->switches);
+	nodestep_switches(others, w);
+	jwrite_object_end(w);
+}
+
+int record_done(const char *dir, const struct block *b, const struct place *place,
+		const struct nodestep *others, const struct done_record *r, struct err *e)
 {
 	_cleanup_free_ char *path = fs_join(dir, "done.json"), *samples = fs_join(dir, "samples");
 	char xxh[33] = "";
@@ -162,7 +172,8 @@ int record_done(const char *dir, const struct block *b, const struct strv *nodes
 	jwrite_text(&w, "state", r->complete ? "complete" : "partial");
 	jwrite_text(&w, "reason", r->reason);
 	write_slots(&w, b, r);
-	jwrite_texts(&w, "nodes", nodes->v, nodes->n);
+	jwrite_texts(&w, "nodes", place->nodes.v, place->nodes.n);
+	write_switches(&w, place, others);
 	jwrite_text(&w, "agent_version", version_text());
 	jwrite_int(&w, "start_us", r->start_us);
 	jwrite_int(&w, "end_us", r->end_us);

@@ -43,8 +43,8 @@ struct done_record {
 	char (*xxh)[33]; /* of the first n_done slots of the block */
 	size_t n_done;
 };
-int record_done(const char *dir, const struct block *b, const struct strv *nodes,
-		const struct done_record *r, struct err *e);
+int record_done(const char *dir, const struct block *b, const struct place *place,
+		const struct nodestep *others, const struct done_record *r, struct err *e);
 
 /* 0 claimed; 1 another agent has it already. */
 int record_claim(const char *dir, const struct block *b, const char *host, const char *boot_id,

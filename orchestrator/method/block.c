@@ -331,6 +331,17 @@ static int store_times(struct campaign *c, const struct block_row *b, const stru
 				    a->start_us, a->end_us, e);
 }
 
+static int store_switches(struct campaign *c, const struct block_row *b,
+			  const struct attempt_files *a, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < a->switches.n && rc == 0; i++)
+		rc = query_switches_put(c->ws->db, b->allocation, a->switches.v[i].key,
+					a->switches.v[i].value, e);
+	return rc;
+}
+
 static int store_results(struct campaign *c, const struct block_row *b, struct attempt_files *a,
 			 struct err *e)
 {
@@ -343,7 +354,7 @@ static int store_results(struct campaign *c, const struct block_row *b, struct a
 	if ((rc = query_attempt_ingest(db, b->attempt_id, a->hash, a->trials, a->n,
 				       (const char *const *)strv_end(&a->nodes), a->nodes.n,
 				       clock_utc_us(c->ws->clock), &again, e)) == 0 &&
-	    (rc = store_times(c, b, a, e)) == 0)
+	    (rc = store_switches(c, b, a, e)) == 0 && (rc = store_times(c, b, a, e)) == 0)
 		rc = db_commit(db, e);
 	if (rc < 0)
 		db_rollback(db);

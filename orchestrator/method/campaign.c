@@ -615,6 +615,8 @@ static int run_stage(struct campaign *c, enum campaign_step *out, struct err *e)
 
 static int act(struct campaign *c, const struct action *a, enum campaign_step *out, struct err *e)
 {
+	int rc;
+
 	switch (a->kind) {
 	case ACT_PLAN_AA:
 		return baseline_plan(c, e);
@@ -633,7 +635,8 @@ static int act(struct campaign *c, const struct action *a, enum campaign_step *o
 	case ACT_STAGE:
 		return run_stage(c, out, e);
 	case ACT_FINISH:
-		return fix_finish(c, e);
+		rc = accounts_take_last(c, e);
+		return rc < 0 ? rc : fix_finish(c, e);
 	case ACT_STOP:
 		return budget_over(c, e);
 	}
@@ -663,7 +666,9 @@ int campaign_step(struct campaign *c, enum campaign_step *out, struct err *e)
 	*out = CAMPAIGN_OVER;
 	if (rc < 0 || c->row.state != CAMPAIGN_RUNNING)
 		return rc;
-	if (last && !last->open && (rc = experiment_ranking(c, last->round, &ranking, &n, e)) < 0)
+	if (last && !last->open &&
+	    ((rc = accounts_take(c, e)) < 0 ||
+	     (rc = experiment_ranking(c, last->round, &ranking, &n, e)) < 0))
 		return rc;
 	a = campaign_next(&c->facts, c->recipe, ranking, n);
 	*out = CAMPAIGN_AGAIN;

@@ -601,6 +601,8 @@ static void read_manifest(const struct reader *r, const struct json *done)
 			   r->plan->n_slots);
 	for (j = json_first(nodes); j; j = json_next(j))
 		strv_add(&a->nodes, json_text(j, ""));
+	for (j = json_first(json_get(done, "switches")); j; j = json_next(j))
+		kvs_set(&a->switches, json_key(j), json_text(j, ""));
 	if (!a->complete)
 		return;
 	a->trials = xcalloc(n + 1, sizeof *a->trials);

@@ -79,6 +79,8 @@ struct campaign {
 	struct kvs waits;    /* what was last said about a job that waits, by its id */
 	int64_t capacity_us; /* when capacity was asked for, monotonic */
 	bool ends_changed;   /* a job ended since ends_stop_reason() looked */
+	int64_t accounts_us; /* when the cluster's accounts were asked for, monotonic; 0: not yet */
+	bool no_accounts;    /* it keeps none */
 	size_t wanted;       /* valid blocks that the open stage wanted when it was last asked */
 	progress_f tell;
 	void *tell_ctx;
@@ -114,6 +116,14 @@ int campaign_open_stored(struct workspace *w, int64_t id, const struct campaign_
 			 struct campaign **out, struct err *e);
 /* The heartbeat of the lease, when it is due. */
 int campaign_beat(struct campaign *c, struct err *e);
+
+/* -- accounts.c ----------------------------------------------------------------------------- */
+
+/* Store what the cluster's accounts say of jobs that ended; asked once a minute at most. No answer
+ * is no error. */
+int accounts_take(struct campaign *c, struct err *e);
+/* The same at the end of a campaign: the last records are waited for, some seconds. */
+int accounts_take_last(struct campaign *c, struct err *e);
 
 /* -- facts.c -------------------------------------------------------------------------------- */
 

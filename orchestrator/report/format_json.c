@@ -604,6 +604,49 @@ static struct json *account(const struct report *r)
 	return a;
 }
 
+static void set_known(struct json *o, const char *key, int64_t v)
+{
+	if (v >= 0)
+		json_set_i64(o, key, v);
+	else
+		json_set_text(o, key, NULL);
+}
+
+static struct json *consumed(const struct report *r)
+{
+	const struct consumed_row *c = &r->consumed;
+	struct json *o = json_object();
+
+	json_set_i64(o, "jobs", c->jobs);
+	json_set_i64(o, "jobs_all", c->jobs_all);
+	set_known(o, "elapsed_s", c->jobs ? c->elapsed_s : -1);
+	set_known(o, "maxrss_kib", c->jobs ? c->maxrss_kib : -1);
+	set_known(o, "energy_j", c->jobs ? c->energy_j : -1);
+	json_set_number(o, "energy_per_sample_j", report_energy_per_sample(r));
+	set_text(o, "tres", c->tres);
+	return o;
+}
+
+static struct json *hosts(const struct report *r)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < r->n_hosts; i++) {
+		const struct host_row *h = &r->hosts[i];
+		struct json *o = json_object();
+
+		set_text(o, "node", h->node);
+		json_set_i64(o, "allocations", h->allocations);
+		set_text(o, "switches", h->switches);
+		set_known(o, "first_rank", h->first_rank);
+		set_known(o, "last_rank", h->last_rank);
+		json_set_number(o, "clock_ms", h->clock_ms);
+		json_set_number(o, "sampler_pct", h->sampler_pct);
+		json_add(a, o);
+	}
+	return a;
+}
+
 static struct json *cost(const struct cost_row *c)
 {
 	struct json *o = json_object();
@@ -664,6 +707,8 @@ static int write_json(const struct report *r, struct buf *out, struct err *e)
 	json_set(o, "alpha", alpha(&r->alpha));
 	json_set(o, "cost", cost(&r->cost));
 	json_set(o, "account", account(r));
+	json_set(o, "consumed", consumed(r));
+	json_set(o, "nodes", hosts(r));
 	json_set(o, "unit_costs", report_costs_json(r));
 	json_set(o, "tradeoffs", report_tradeoffs_json(r));
 	json_set(o, "sizes", report_sizes_json(r));

@@ -24,6 +24,10 @@ void mdlog_ablation(const struct report *r, struct buf *b);
 void mdlog_nodes(const struct report *r, struct buf *b);
 const char *mdlog_ablation_words(const struct ablation_row *a);
 
+/* mdlog_hosts.c: what the cluster says; nothing when it says nothing */
+void mdlog_consumed(const struct report *r, struct buf *b);
+void mdlog_hosts(const struct report *r, struct buf *b);
+
 /* mdlog_record.c */
 void mdlog_faults(const struct report *r, struct buf *b);
 void mdlog_quality(const struct report *r, struct buf *b);

@@ -329,6 +329,7 @@ void mdlog_fixing(const struct report *r, struct buf *b)
 	}
 	mdlog_ablation(r, b);
 	mdlog_nodes(r, b);
+	mdlog_hosts(r, b);
 	if (r->has_fix)
 		fingerprint(r->fix.fingerprint, b);
 }

@@ -165,6 +165,7 @@ void mdlog_cost(const struct report *r, struct buf *b)
 	buf_printf(b, "; %lld allocations; %lld attempts, of which %lld void or lost.\n",
 		   (long long)c->allocations, (long long)c->attempts, (long long)c->attempts_void);
 	account(r, b);
+	mdlog_consumed(r, b);
 	if (str_eq(r->campaign.scheduler, "local"))
 		buf_str(b, "\nMeasured on one machine: the conclusion holds for this machine.\n");
 }

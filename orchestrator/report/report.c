@@ -72,6 +72,8 @@ void report_free(struct report *r)
 	ablation_rows_free(r->ablations, r->n_ablations);
 	node_rows_free(r->nodes, r->n_nodes);
 	account_rows_free(r->account, r->n_account);
+	consumed_row_done(&r->consumed);
+	host_rows_free(r->hosts, r->n_hosts);
 	if (r->has_fix) {
 		fix_row_done(&r->fix);
 		config_done(&r->fix_config);
@@ -660,6 +662,10 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 		rc = query_nodes(db, campaign, &r->nodes, &r->n_nodes, e);
 	if (rc == 0)
 		rc = query_account(db, campaign, &r->account, &r->n_account, e);
+	if (rc == 0)
+		rc = query_consumed(db, campaign, &r->consumed, e);
+	if (rc == 0)
+		rc = query_hosts(db, campaign, &r->hosts, &r->n_hosts, e);
 	if (rc == 0)
 		rc = query_campaign_sources(db, campaign, &r->sources, &r->n_sources, e);
 	if (rc == 0)

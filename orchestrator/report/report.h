@@ -117,6 +117,9 @@ struct report {
 	struct guard_row *guards; /* what guards said, by verdict */
 	size_t n_guards;
 	struct cost_row cost;
+	struct consumed_row consumed; /* by the cluster's accounts; jobs 0: there are none */
+	struct host_row *hosts;       /* each node */
+	size_t n_hosts;
 	struct account_row *account; /* where its node hours went */
 	size_t n_account;
 	struct report_unit_cost *costs; /* baseline, then treatment, of the last test */
@@ -184,6 +187,9 @@ const char *report_unit_of(const char *metric);       /* "" when not in the cata
 const char *report_state_text(enum hypothesis_state s);
 /* What a hypothesis about a declared bundle changes, for people; heap, NULL: it is one knob's. */
 char *report_bundle(const struct report *r, const struct hypothesis_row *h);
+/* Energy of a sample: the mean power of the jobs whose energy is known, between their trials too,
+ * over the baseline's samples a second. J; NaN unknown. */
+double report_energy_per_sample(const struct report *r);
 /* +1: such a change is for the better, -1: for the worse, 0: neither, or not known. */
 int report_judge(const char *metric, double change);
 /* Hypotheses whose last verdict has an estimate, largest effect first: out (room for n_hyps) gets

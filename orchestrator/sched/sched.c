@@ -124,6 +124,7 @@ void attempt_files_done(struct attempt_files *a)
 	free(a->reason);
 	strv_free(&a->nodes);
 	strv_free(&a->notes);
+	kvs_free(&a->switches);
 	memset(a, 0, sizeof *a);
 }
 

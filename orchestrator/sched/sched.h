@@ -143,6 +143,7 @@ struct attempt_files {
 	struct trial_steps *steps;     /* of each trial, still to be read; NULL: nothing is */
 	size_t n;
 	struct strv nodes;
+	struct kvs switches;      /* of each node that has them: "s0.s3", the topmost first */
 	char hash[33];            /* of the manifest */
 	int64_t start_us, end_us; /* of the allocation, by the agent; 0: not known */
 	bool complete;            /* the manifest says so and every record is there and intact */

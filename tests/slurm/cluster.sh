@@ -173,6 +173,8 @@ make_dir() {
 	ln -s /dev/null "$dir/dev/nvidia0"
 	ln -s /dev/null "$dir/dev/nvidia1"
 	echo "NodeName=n[3-4] Name=gpu File=$dir/dev/nvidia[0-1]" >"$dir/gres.conf"
+	# For TopologyPlugin=topology/tree; read by nobody without it.
+	printf 'SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=n[3-4]\nSwitchName=s0 Switches=s[1-2]\n' >"$dir/topology.conf"
 	# Slurm tells the nodes of a new configuration when it pleases; a file is seen by the very next job.
 	printf '#!/bin/sh\n[ ! -e %q ]\n' "$dir/prolog-fails" >"$dir/prolog"
 	chmod 0755 "$dir/prolog"

@@ -374,6 +374,10 @@ static struct event_row sample_events[] = {
 	{1, SAMPLE_T0 + 5 * SAMPLE_S, "lost", "block 2, attempt 1: node_fail"},
 	{2, SAMPLE_T0 + 6 * SAMPLE_S, "resumed", "by process 99 on n1\nsecond line"},
 };
+static struct host_row sample_hosts[] = {
+	{"n1", "s0.s1", 6, 0, 7, NAN, 0.19},
+	{"n2", "s0.s2", 5, 8, 15, -0.42, 0.21},
+};
 static struct account_row sample_account[] = {
 	{"timed trials", 11, 1500},
 	{"warm-up trials", 11, 400},
@@ -458,6 +462,10 @@ static inline struct report sample_report(void)
 		.cost = {40, 55, 12, 1, 12, 900.5, 2400},
 		.account = sample_account,
 		.n_account = 4,
+		.consumed = {11, 12, 2200, 2 << 20, 5500000, 2200,
+			     "cpu=64,mem=512000,node=2,gres/gpu=16"},
+		.hosts = sample_hosts,
+		.n_hosts = 2,
 		.has_fix = true,
 		.fix = {.state = "validated",
 			.reason =

@@ -13,6 +13,7 @@ static const char *const *const sql_tables[] = {
 	query_sql_campaign, query_sql_lease,   query_sql_config,   query_sql_hypothesis,
 	query_sql_stage,    query_sql_attempt, query_sql_ingest,   query_sql_values,
 	query_sql_verdict,  query_sql_report,  query_sql_ablation, query_sql_jobs,
+	query_sql_hosts,
 };
 
 typedef void (*row_f)(sqlite3_stmt *s, void *ctx);
@@ -391,6 +392,7 @@ static struct db *full_store(void)
 	g.stage = st.stage;
 	assert_ok(query_fix_guard_add(st.db, &g, &e));
 	assert_ok(query_event_add(st.db, st.campaign, 1, "resumed", "", &e));
+	assert_ok(query_account_put(st.db, 1, &(struct consumed_row){.energy_j = 5}, 1, &e));
 	assert_int_equal(
 		store_exec(st.db,
 			   "INSERT INTO series SELECT 1, f.id, f.config, d.id, 'mean', '{}', 1, "

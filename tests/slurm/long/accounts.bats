@@ -5,7 +5,7 @@ setup_file() {
 	FETTLE_ACCOUNTS_BASE=$(mktemp -d /tmp/fettle-acct-XXXXXX)
 	export FETTLE_ACCOUNTS_BASE
 	FETTLE_CLUSTER_ACCOUNTS=1 FETTLE_CLUSTER_OWNER=$$ "$BATS_TEST_DIRNAME/../cluster.sh" start "$FETTLE_ACCOUNTS_BASE/c" \
-		MessageTimeout=5 MinJobAge=2
+		MessageTimeout=5 MinJobAge=2 TopologyPlugin=topology/tree
 	eval "$("$BATS_TEST_DIRNAME/../cluster.sh" env "$FETTLE_ACCOUNTS_BASE/c")"
 }
 
@@ -119,4 +119,19 @@ check_unknown() {
 	cluster up slurmdbd
 	account
 	expect 'ok *'
+}
+
+@test "a campaign keeps what its jobs took, and the switches of its nodes" {
+	load ../campaign
+	WS=$BATS_TEST_TMPDIR/ws
+	run "$FETTLE" run -q -w "$WS" "$RECIPE"
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(sql "SELECT count(*) = count(elapsed_s) AND min(tres LIKE '%cpu=4%node=2%') FROM v_allocation")" = 1 ]
+	[ "$(sql "SELECT count(*) FROM v_allocation WHERE maxrss_mib > 0")" -ge 1 ]
+	# both nodes of a job tell their switches
+	[ "$(sql "SELECT count(*) FROM allocation_node WHERE switches IS NULL")" = 0 ]
+	[ "$(sql "SELECT min(switches = CASE WHEN node IN ('n1', 'n2') THEN 's0.s1' ELSE 's0.s2' END) FROM allocation_node")" = 1 ]
+	"$FETTLE" report 1 -w "$WS" | grep -q "^By the cluster's accounts (\([0-9]*\) of \1 jobs): .* held .cpu=4"
+	"$FETTLE" report 1 -w "$WS" | grep -q '^| n1 | [0-9]* | s0.s1 | '
 }
