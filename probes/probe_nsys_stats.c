@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `nsys stats --format csv`: sums over a whole trace, one report after another, with chatter
+ * `nsys stats`, as CSV (--format csv) or as its console shows it (columns apart by two blanks or
+ * more, thousands with commas): sums over a whole trace, one report after another, with chatter
  * between them. A report is known by its header (Time (%) is first, or Total of mem_size_sum): its
  * columns are found by name, for they were renamed in 2022 (Instances and Num Calls stayed), and
  * its times are in the unit that the header names. kernel_time_share is a share of all kernels'
@@ -21,6 +22,7 @@ enum report { NONE, KERNELS, CALLS, COPIES, RANGES, OTHER };
 struct state {
 	struct csv row;
 	enum report report;
+	bool console;           /* the present report is as the console shows it */
 	int total, count, name; /* columns */
 	size_t columns;
 	double scale; /* of total, to ns */
@@ -118,6 +120,48 @@ static void take_row(struct state *s, struct emit *o)
 	}
 }
 
+/* "    75.0        1,831,281          2   void f(int, x)": what more there is belongs to the last
+ * of `most` columns, the name. */
+static void split_columns(struct csv *c, struct span line, size_t most)
+{
+	struct span rest = span_trim(line);
+
+	c->n = 0;
+	while (rest.n && c->n < most) {
+		struct span more = c->n + 1 < most ? span_after(rest, "  ")
+						   : (struct span){NULL, 0};
+		size_t n = more.s ? (size_t)(more.s - rest.s) - 2 : rest.n;
+
+		c->v[c->n++] = (struct span){rest.s, n};
+		rest = more.s ? span_trim(more) : (struct span){"", 0};
+	}
+}
+
+static bool is_console_head(struct span line)
+{
+	line = span_trim(line);
+	return (span_starts(line, "Time (%)  ") || span_starts(line, "Time(%)  ") ||
+		span_starts(line, "Total (")) &&
+	       !memchr(line.s, ',', line.n);
+}
+
+/* A line as a header or a row; false: a quote in it is not closed. */
+static bool split(struct state *s, struct span line)
+{
+	if (is_console_head(line)) {
+		split_columns(&s->row, line, CSV_FIELDS_MAX);
+		s->console = true;
+		return true;
+	}
+	if (span_starts(line, "Time (%),") || span_starts(line, "Time(%),") ||
+	    span_starts(line, "Total ("))
+		s->console = false;
+	if (!s->console)
+		return csv_split(&s->row, line);
+	split_columns(&s->row, line, s->columns);
+	return true;
+}
+
 /* Other writers' lines may stand between rows: a row begins with its share. */
 static bool is_row(const struct csv *c)
 {
@@ -133,9 +177,9 @@ static void stats_line(void *state, struct emit *o, const struct input_line *l)
 
 	if (!s->kernels)
 		s->kernels = kernels_new();
-	if (!memchr(l->text, ',', l->len))
+	if (!s->console && !is_console_head(input_span(l)) && !memchr(l->text, ',', l->len))
 		return;
-	whole = csv_split(&s->row, input_span(l));
+	whole = split(s, input_span(l));
 	if ((whole && take_header(s)) || s->report == NONE || s->report == OTHER ||
 	    !is_row(&s->row))
 		return;
@@ -188,7 +232,7 @@ static int score(struct span line)
 	bool head = span_after(line, "Time (%),").s == line.s + 9 ||
 		    span_after(line, "Time(%),").s == line.s + 8;
 
-	return head && span_has(line, "Total Time") ? 95 : 0;
+	return (head || is_console_head(line)) && span_has(line, "Total Time") ? 95 : 0;
 }
 
 static int stats_sniff(const char *head, size_t n)
@@ -198,7 +242,7 @@ static int stats_sniff(const char *head, size_t n)
 
 const struct probe probe_nsys_stats = {
 	.name = "nsys_stats",
-	.summary = "nsys stats as CSV: time of kernels, calls, copies and NVTX ranges",
+	.summary = "nsys stats, CSV or console: time of kernels, calls, copies and NVTX ranges",
 	.example =
 		"nsys stats -r cuda_gpu_kern_sum,cuda_api_sum --format csv --output - r.nsys-rep",
 	.sniff = stats_sniff,

@@ -6,7 +6,11 @@
 #include "tests/unit/probe_check.h"
 
 static const char *const prefixes[] = {
-	"", "3: ", "[1,3]<stdout>:", "[rank3]:", "worker-0: 3: ", "(main, rank=3, pid=7) "};
+	"", "3: ", "[1,3]<stdout>:", "[rank3]:", "worker-0: 3: ", "(main, rank=3, pid=7) ",
+	/* of these the clean and the dirtiest variant */
+	"[default3]:", "[prterun-node07-4711@1,3]<stderr>:", "trainer-1  | ",
+	"[pod/trainer-3/pytorch] ", "2026-11-28T02:14:00.123456789Z ", "1234.5s\t17\t"};
+enum { PREFIXES_IN_FULL = 6, VARIANTS = 24 };
 static const char *const ends[] = {"\n", "\r\n"};
 static const char *const colours[][2] = {{"", ""}, {"\x1b[32m", "\x1b[0m"}, {"[36m", "[0m"}};
 static const char *const bars[] = {"", "\rMap:  10%|#   | 1/10 [00:01<00:09,  1.0s/x]\r"};
@@ -114,6 +118,7 @@ static const struct {
 	{"nemo", "nemo.txt", false},
 	{"net_dev", "net-dev.txt", false},
 	{"nsys_stats", "nsys-stats-all.csv", false},
+	{"nsys_stats", "nsys-stats-console.txt", false},
 	{"nvidia_smi_csv", "smi-h200.csv", false},
 	{"nvidia_smi_dmon", "smi-dmon.txt", false},
 	{"nvidia_smi_q", "smi-q.txt", false},
@@ -149,7 +154,7 @@ static void check_format(size_t i)
 	assert_int_equal(fs_read(path.data, 1 << 20, &clean, NULL), 0);
 	want = values_of(p, clean.data, clean.len);
 	for (size_t a = 0; a < ARRAY_LEN(prefixes); a++)
-		for (size_t v = 0; v < 24; v++) {
+		for (size_t v = 0; v < VARIANTS; v += a < PREFIXES_IN_FULL ? 1 : VARIANTS - 1) {
 			size_t pick[5] = {a, v & 1, v / 8, v >> 1 & 1, v >> 2 & 1};
 
 			if (lines[i].alone)

@@ -231,12 +231,38 @@ static void test_stats(void **state)
 	findings_free(&f);
 }
 
+/* The same reports as the console shows them. */
+static void test_console(void **state)
+{
+	struct findings f = findings_fixture(&probe_nsys_stats, "nsys-stats-console.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "kernel_time_ms", -1, "kernel=gemm", 1.831281);
+	check_at(&f, "kernel_count", -1, "class=compute", 12);
+	check_at(&f, "kernel_time_share", -1, "class=comm", 0.25);
+	check_at(&f, "host_call_time_ms", -1, "call=cudaDeviceSynchronize", 0.9);
+	check_at(&f, "host_calls", -1, "call=cudaLaunchKernel", 15);
+	findings_free(&f);
+	f = findings_text(&probe_nsys_stats,
+			  " Time(%)  Total Time (us)  Instances  Average  Name\n"
+			  " -------  ---------------  ---------  -------  ----\n"
+			  "    60.0            3,000          2  1,500.0  f(a,  b)\n"
+			  "    30.0            1.5e3\n"
+			  "    10.0             oops          1    500.0  g\n");
+	check_status(&f, PROBE_PARTIAL);
+	assert_non_null(strstr(f.detail.data, "2 bad lines"));
+	check_at(&f, "kernel_time_ms", -1, "kernel=f", 3);
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_table), cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_odd),        cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_gzip),       cmocka_unit_test(test_stats),
+		cmocka_unit_test(test_console),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
