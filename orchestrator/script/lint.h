@@ -43,6 +43,7 @@ struct lint_setting {
 	const char *text;         /* as it is written, where that differs; or NULL */
 	bool dynamic;             /* the value is not known before the script runs */
 	bool conditional;         /* the line may not run */
+	bool used;                /* another line of the file expands it: it may be its own */
 	const char *file;
 	int line;
 	const char *layer; /* who sets it: "export", "shell" (not exported), "prefix" (for one

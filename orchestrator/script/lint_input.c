@@ -66,6 +66,8 @@ static struct json *setting_json(const struct lint_setting *s)
 		json_set_text(o, "text", s->text);
 	if (s->dynamic)
 		json_set_bool(o, "dynamic", true);
+	if (s->used)
+		json_set_bool(o, "used", true);
 	if (s->conditional)
 		json_set_bool(o, "conditional", true);
 	json_set_text(o, "layer", s->layer);

@@ -9,6 +9,9 @@
 /* A copy of it; the caller's. */
 struct json *lint_input_json(const struct lint_input *in);
 
+/* Does another line than this one (from 1) of a shell's text expand the variable? */
+bool lint_expanded(const char *text, const char *name, int line);
+
 /* x.KEY; takes the value over. */
 void lint_input_json_set(struct lint_input *in, const char *key, struct json *value);
 /* A command whose program is words->v[program]: what stands before it belongs to launchers. */

@@ -91,14 +91,16 @@ static void add_variable(struct lint_input *in, const struct sbatch *s, const st
 	};
 	bool unset = v->how == SBATCH_UNSET;
 
-	lint_input_setting(in, &(struct lint_setting){.name = v->name,
-						      .value = unset ? NULL : v->value,
-						      .text = v->text,
-						      .dynamic = !unset && !v->value,
-						      .conditional = v->conditional,
-						      .file = s->name,
-						      .line = v->line,
-						      .layer = layers[v->how]});
+	lint_input_setting(in,
+			   &(struct lint_setting){.name = v->name,
+						  .value = unset ? NULL : v->value,
+						  .text = v->text,
+						  .dynamic = !unset && !v->value,
+						  .conditional = v->conditional,
+						  .used = lint_expanded(s->text, v->name, v->line),
+						  .file = s->name,
+						  .line = v->line,
+						  .layer = layers[v->how]});
 }
 
 /* NAME=VALUE of a launcher's option, or several with commas between them. */

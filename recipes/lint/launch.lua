@@ -355,7 +355,7 @@ return rules {
 		end
 	end },
 	{ name = "not_exported", setting = function(s, x)
-		if s.layer ~= "shell" or s.value == nil or not (x.facts.nccl[s.name] or x.facts.env[s.name])
+		if s.layer ~= "shell" or s.value == nil or s.used or not (x.facts.nccl[s.name] or x.facts.env[s.name])
 			or s.name:find("^MASTER_") then
 			return nil
 		end
@@ -364,7 +364,9 @@ return rules {
 				return nil
 			end
 		end
-		return wrong("it is not exported: no process that the script starts sees it", "export " .. s.name .. "=" .. s.value)
+		local inherited = (s.text or ""):find(s.name, 1, true) -- NAME=${NAME:-value}
+		return (inherited and mention or wrong)("it is not exported: no process that the script starts sees it"
+			.. (inherited and ", unless the script itself was given it" or ""), "export " .. s.name .. "=" .. s.value)
 	end },
 	{ name = "set_again", setting = function(s, x)
 		if s.layer ~= "export" or s.conditional then

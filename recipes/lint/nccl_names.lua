@@ -89,6 +89,12 @@ local function unknown_name(s, x)
 		return wrong("nothing reads " .. s.name .. ": " .. nobody, "take it out")
 	end
 	local near = meant and meant.write or nearest_name(s.name, x.facts.nccl, "NCCL_")
+	if s.used and not meant then
+		return nil -- a variable of the script's own
+	elseif not near and not meant then
+		return risky(string.format("no NCCL from 2.3.5 to 2.30.7 reads %s, and it is near to none of its names: it changes "
+			.. "nothing, unless a program of yours reads it", s.name), "take it out")
+	end
 	return wrong(string.format("no NCCL from 2.3.5 to 2.30.7 reads %s: it changes nothing, and %s%s", s.name, SILENT,
 		meant and meant.why and "; " .. meant.why or ""), near and with_value(near, s) or "take it out")
 end

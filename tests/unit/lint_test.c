@@ -193,6 +193,22 @@ static void test_one_file_says_several_things(void **state)
 	assert_int_equal(l.f[2].line, 2);
 }
 
+/* As scripts of benchmark results have them. */
+static void test_a_script_has_variables_of_its_own(void **state)
+{
+	_cleanup_linted_ struct linted l = lint_env("NCCL_TEST=1\n[ $NCCL_TEST = 1 ] && ./nccl.sh\n"
+						    "NCCL_BUFSIZE=1\necho \"${NCCL_BUFSIZE}\"\n"
+						    "NCCL_CFG_PATH=conf/x.yaml\n",
+						    "");
+
+	(void)state;
+	assert_int_equal(l.n, 2);
+	assert_string_equal(l.f[0].name, "NCCL_BUFSIZE"); /* a known slip all the same */
+	assert_int_equal(l.f[0].severity, LINT_ERROR);
+	assert_string_equal(l.f[1].name, "NCCL_CFG_PATH");
+	assert_int_equal(l.f[1].severity, LINT_WARNING);
+}
+
 static void test_what_the_environment_overwrites(void **state)
 {
 	_cleanup_scratch_ char *dir = scratch_new();
@@ -316,6 +332,7 @@ int main(void)
 		cmocka_unit_test(test_training_is_no_setting_of_the_system),
 		cmocka_unit_test(test_the_workload_says_what_it_runs_on),
 		cmocka_unit_test(test_one_file_says_several_things),
+		cmocka_unit_test(test_a_script_has_variables_of_its_own),
 		cmocka_unit_test(test_what_the_environment_overwrites),
 		cmocka_unit_test(test_the_json_beside_a_script),
 		cmocka_unit_test(test_a_site_has_rules_of_its_own),
