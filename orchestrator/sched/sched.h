@@ -174,8 +174,8 @@ struct sched {
 	 * asked. */
 	int (*find)(struct sched_run *s, const char *token, struct sched_status *out,
 		    struct err *e);
-	/* The jobs that wait or run and whose token starts with `prefix`: *out (heap), *n. NULL: what
-	 * is over cannot come back to life here, as with a slurmctld that was killed. */
+	/* The jobs that wait or run and whose token starts with `prefix`: *out (heap), *n. NULL:
+	 * what is over cannot come back to life here, as with a slurmctld that was killed. */
 	int (*alive)(struct sched_run *s, const char *prefix, struct sched_status **out, size_t *n,
 		     struct err *e);
 	int (*capacity)(struct sched_run *s, struct sched_capacity *out, struct err *e);
