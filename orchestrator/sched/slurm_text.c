@@ -125,6 +125,18 @@ static void each_line(const char *text, void (*line)(char *line, void *ctx), voi
 	}
 }
 
+/* "EXIT:SIGNAL" as a wait status. Alone a number is one already: that is how squeue up to 22.05
+ * writes it. */
+static int64_t wait_status(const char *word)
+{
+	const char *colon = strchr(word, ':');
+	_cleanup_free_ char *code = xstrndup(word, strcspn(word, ":"));
+
+	if (!colon)
+		return number(word);
+	return (number(code) & 0xff) << 8 | (number(colon + 1) & SIGNAL_BITS);
+}
+
 /* --- squeue ----------------------------------------------------------------------------- */
 
 static void squeue_line(char *line, void *ctx)
@@ -145,7 +157,7 @@ static void squeue_line(char *line, void *ctx)
 	json_set_i64(o, "state", bits);
 	json_set_i64(o, "reason", reason_number(f[REASON]));
 	json_set_text(o, "reason_text", why);
-	json_set_i64(o, "exit", number(f[EXIT]));
+	json_set_i64(o, "exit", wait_status(f[EXIT]));
 	json_set_i64(o, "restarts", number(f[RESTARTS]));
 	json_set_i64(o, "submit_s", seconds(f[SUBMIT]));
 	json_set_i64(o, "start_s", seconds(f[START]));
@@ -187,15 +199,6 @@ int64_t slurm_text_kib(const char *word)
 		break;
 	}
 	return (int64_t)(v * scale);
-}
-
-/* "EXIT:SIGNAL" as a wait status. */
-static int64_t wait_status(const char *word)
-{
-	const char *colon = strchr(word, ':');
-	_cleanup_free_ char *code = xstrndup(word, strcspn(word, ":"));
-
-	return (number(code) & 0xff) << 8 | (colon ? number(colon + 1) & SIGNAL_BITS : 0);
 }
 
 static void raise_to(struct json *o, const char *key, int64_t v)

@@ -33,9 +33,9 @@ static void test_squeue(void **state)
 	static const char text[] =
 		"8|FAILED|768|0|1795971610|1795971611|1795971609|tune|n3|NonZeroExitCode|"
 		"(NonZeroExitCode)|fettle:aa:a2\n"
-		"9|PENDING|0|0|1795975210|N/A|1795971610|tune||ReqNodeNotAvail|(ReqNodeNotAvail, "
+		"9|PENDING|0:0|0|1795975210|N/A|1795971610|tune||ReqNodeNotAvail|(ReqNodeNotAvail, "
 		"UnavailableNodes:n1)|a|name|with bars\n"
-		"7|CANCELLED|15|1|1795971610|1795978810|1795971610|tune|n[1-2]|None|n[1-2]|x\n"
+		"7|CANCELLED|0:15|1|1795971610|1795978810|1795971610|tune|n[1-2]|None|n[1-2]|x\n"
 		"no record\n"
 		"x|RUNNING|0|0|0|0|0|tune||None||x\n"
 		"10|A_STATE_OF_THE_FUTURE|0|0|0|0|0|tune||None||x\n";

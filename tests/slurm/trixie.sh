@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Another Slurm than this machine's: that of Debian 13 (24.11), in a root of its own. Needs root, debootstrap and a
+# Debian mirror (about 1 GB and five minutes the first time; the root is kept).
+#
+#   trixie.sh make ROOT            make the root with what build and Slurm tests need, unless it is there
+#   trixie.sh run ROOT COMMAND...  run COMMAND there, in these sources, with mounts and processes of its own
+set -eu
+readonly MIRROR=${FETTLE_MIRROR:-http://deb.debian.org/debian}
+readonly PACKAGES='bats file gcc jq libc6-dev libcjson-dev libcmocka-dev liblua5.4-dev libopenblas-dev libpcre2-dev
+	libslurm-dev libsqlite3-dev libxxhash-dev libyajl-dev make munge perl pkg-config procps r-mathlib slurm-client
+	slurm-wlm-basic-plugins slurmctld slurmd sqlite3 tzdata util-linux zlib1g-dev'
+here=$(cd "$(dirname "$0")/../.." && pwd)
+
+make_root() {
+	local root=$1 list
+	[ ! -e "$root/made" ] || return 0
+	command -v debootstrap >/dev/null || { echo "trixie.sh: debootstrap is missing: apt-get install debootstrap" >&2; exit 1; }
+	rm -rf "$root"
+	mkdir -p "${root%/*}"
+	debootstrap --variant=minbase --include=ca-certificates trixie "$root" "$MIRROR"
+	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # no daemon starts by itself
+	chmod 755 "$root/usr/sbin/policy-rc.d"
+	list=$PACKAGES
+	# shellcheck disable=SC2086 # a list
+	run_in "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $list
+	touch "$root/made"
+}
+
+run_in() {
+	local root=$1
+	shift
+	# shellcheck disable=SC2016 # for the inner shell
+	ROOT=$root HERE=$here unshare --mount --pid --fork --kill-child --propagation private bash -c '
+		set -e
+		mount --rbind /dev "$ROOT/dev"
+		mount --rbind /sys "$ROOT/sys"
+		mount -t proc proc "$ROOT/proc"
+		mkdir -p "$ROOT$HERE"
+		mount --rbind "$HERE" "$ROOT$HERE"
+		exec chroot "$ROOT" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+			HOME=/root LANG=C.UTF-8 LONG= /bin/bash -c "cd \"\$0\" && exec \"\$@\"" "$HERE" "$@"' sh "$@"
+}
+
+[ $# -ge 2 ] || { sed -n '4,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+command=$1
+root=$2
+shift 2
+case $command in
+make) make_root "$root" ;;
+run) run_in "$root" "$@" ;;
+*) echo "trixie.sh: unknown command '$command'" >&2; exit 2 ;;
+esac
