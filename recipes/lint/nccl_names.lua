@@ -115,10 +115,9 @@ return rules {
 	end },
 	{ name = "nccl_name_case", setting = function(s, x)
 		local upper = s.name:upper()
-		if s.name:sub(1, 5) ~= "NCCL_" and upper:sub(1, 5) == "NCCL_" then
+		if s.name:sub(1, 5) ~= "NCCL_" and upper:sub(1, 5) == "NCCL_" and s.layer ~= "shell" and not s.used then
 			local real = x.facts.nccl[upper] and upper or nearest_name(upper, x.facts.nccl, "NCCL_")
-			return wrong("names are compared byte by byte: nothing reads " .. s.name,
-				with_value(real or upper, s))
+			return real and wrong("names are compared byte by byte: nothing reads " .. s.name, with_value(real, s)) or nil
 		end
 	end },
 	{ name = "nccl_prefix", setting = function(s, x)

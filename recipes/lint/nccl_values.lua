@@ -273,6 +273,16 @@ return rules {
 				"NCCL_NETDEVS_POLICY=MAX:1")
 		end
 	end },
+	-- Ranks that disagree search different rings.
+	{ name = "nccl_per_rank", setting = function(s, x)
+		local free = s.name:find("_FILE$") or s.name:find("^NCCL_DEBUG") or s.name == "NCCL_HOSTID"
+		local text = s.dynamic and s.text or ""
+		local rank = text:match("SLURM_LOCALID") or text:match("SLURM_PROCID") or text:match("[%u_]*RANK%f[^%u_]")
+		if rank and not free and x.facts.nccl[s.name] then
+			return wrong(string.format("its value differs from rank to rank (%s), and all must agree: the search for rings fails",
+				rank), s.name .. " with one value for all ranks")
+		end
+	end },
 	-- A candidate that is what NCCL does anyway cannot win: it costs its runs.
 	{ name = "nccl_default", setting = function(s, x)
 		local entry = s.layer == "knob" and s.value and x.facts.nccl[s.name]

@@ -193,6 +193,19 @@ static void test_one_file_says_several_things(void **state)
 	assert_int_equal(l.f[2].line, 2);
 }
 
+static void test_all_ranks_agree(void **state)
+{
+	_cleanup_linted_ struct linted l = lint_env(
+		"NCCL_IB_HCA=mlx5_$SLURM_LOCALID\nNCCL_DEBUG=WARN\n"
+		"NCCL_DEBUG_FILE=/x/$RANK.log\nNCCL_MIN_CTAS=${CTAS:-4}\n",
+		"");
+
+	(void)state;
+	assert_int_equal(l.n, 1);
+	assert_string_equal(l.f[0].rule, "nccl_per_rank");
+	assert_contains(l.f[0].what, "SLURM_LOCALID");
+}
+
 /* As scripts of benchmark results have them. */
 static void test_a_script_has_variables_of_its_own(void **state)
 {
@@ -332,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_training_is_no_setting_of_the_system),
 		cmocka_unit_test(test_the_workload_says_what_it_runs_on),
 		cmocka_unit_test(test_one_file_says_several_things),
+		cmocka_unit_test(test_all_ranks_agree),
 		cmocka_unit_test(test_a_script_has_variables_of_its_own),
 		cmocka_unit_test(test_what_the_environment_overwrites),
 		cmocka_unit_test(test_the_json_beside_a_script),
