@@ -47,13 +47,15 @@ refuses() { # ARGUMENTS... -- TEXT
 		if [ -e "${f%.sbatch}.lua" ]; then
 			[ $rc = 0 ]
 			same "${f%.sbatch}.lua" "${f%.sbatch}.lua"
-			changes "$f" >diff || true
-			same "${f%.sbatch}.diff" diff
+			changes "$f" >changed || true
+			same "${f%.sbatch}.diff" changed
 			bash -n "${f%.sbatch}.fettle.sh"
 			[ -x "${f%.sbatch}.fettle.sh" ]
 			# fit to run, and to be planned
-			"$FETTLE" check "${f%.sbatch}.lua" >check || { cat check; return 1; }
-			"$FETTLE" plan --offline "${f%.sbatch}.lua" >plan || { cat plan; return 1; }
+			run "$FETTLE" check "${f%.sbatch}.lua"
+			[ "$status" -eq 0 ] || { echo "$output"; return 1; }
+			run "$FETTLE" plan --offline "${f%.sbatch}.lua"
+			[ "$status" -eq 0 ] || { echo "$output"; return 1; }
 		else
 			[ $rc = 2 ]
 			same "${f%.sbatch}.refused" err
@@ -114,7 +116,7 @@ python b.py --results y z' '--core-spec=2'
 	[ "$status" -eq 2 ]
 	[[ $output == *'out.lua is there already: --force writes over it'* ]]
 	"$FETTLE" init s.sbatch --drop core-spec --skip 3 --launch 5 --saves-nothing -o out.lua --force
-	! grep -q results.*CKPT out.fettle.sh
+	run ! grep -q 'results.*CKPT' out.fettle.sh
 }
 
 # run_copy: the copy as the agent would start it; its program is `python`, which shows what it got
@@ -156,7 +158,7 @@ srun --container-image=x --container-mounts="$M" --output=o.log bash -c "cd / &&
 	cat out
 	grep -qx 'srun: --container-mounts=/a:/a,/trial:/trial' out
 	grep -qx 'srun: --container-env=FETTLE_TRIAL,FETTLE_METRICS,FETTLE_CKPT_DIR,NCCL_ALGO,NCCL_GONE,NCCL_PROTO' out
-	! grep -q -- '--output' out
+	run ! grep -q -- '--output' out
 	grep -qx 'args: t.py --out=/r --fast --out=/trial/ckpt' out
 	script "srun bash -c 'python t.py --out=\"\$HOME\"; '"
 	"$FETTLE" init s.sbatch --force
@@ -170,7 +172,7 @@ apptainer exec --nv i.sif python t.py --ckpt-dir c'
 	grep -qx 'args: exec --nv i.sif python t.py --ckpt-dir c --ckpt-dir /trial/ckpt' out
 	grep -qx APPTAINERENV_NCCL_ALGO=campaign out
 	grep -qx APPTAINER_BIND=/trial out
-	! grep -q NCCL_GONE out
+	run ! grep -q NCCL_GONE out
 }
 
 @test "secrets of the script are named, never written into the campaign" {
@@ -178,5 +180,5 @@ apptainer exec --nv i.sif python t.py --ckpt-dir c'
 python t.py --out x'
 	"$FETTLE" init s.sbatch
 	grep -q 'secrets = { "WANDB_API_KEY", "HF_TOKEN" }' s.lua
-	! grep -q 'abc123\|def456' s.lua
+	run ! grep -q 'abc123\|def456' s.lua
 }
