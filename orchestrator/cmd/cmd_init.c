@@ -174,19 +174,33 @@ static int by_line(const void *a, const void *b)
 	return strcmp(x, y);
 }
 
-/* Everything that stands in the way is found before anything is said. */
-static int make(struct init *i, struct err *e)
+/* sbatch's --chdir, else the directory that init is called in, as sbatch takes it. A campaign in
+ * that directory need not say so; elsewhere its script needs a whole path. */
+static int settle_places(struct init *i, const char *campaign, const char *copy, struct err *e)
 {
-	_cleanup_free_ char *name = stem(i->o->script);
-	_cleanup_free_ char *campaign = i->o->out ? xstrdup(i->o->out) : xasprintf("%s.lua", name);
-	_cleanup_free_ char *base = stem(campaign), *copy = NULL;
-	size_t dir = strlen(campaign) - strlen(fs_basename(campaign));
+	const struct sbatch_option *o = sbatch_option(i->s, "chdir", 0);
+	size_t n = strlen(campaign) - strlen(fs_basename(campaign));
+	_cleanup_free_ char *dir = n ? xstrndup(campaign, n) : xstrdup(".");
+	_cleanup_free_ char *there = NULL;
+
+	if (n == 0 && !(o && o->value)) {
+		i->copy = xasprintf("./%s", copy);
+		return 0;
+	}
+	there = fs_absolute(dir, e);
+	i->workdir = there ? fs_absolute(o && o->value ? o->value : ".", e) : NULL;
+	if (!i->workdir)
+		return -(int)e->code;
+	i->copy = fs_join(there, fs_basename(copy));
+	return 0;
+}
+
+/* Everything that stands in the way is found before anything is said. */
+static int make(struct init *i, const char *campaign, const char *copy, struct err *e)
+{
 	struct buf recipe = {0}, script = {0};
 	int rc = 0;
 
-	i->copy = xasprintf("%s.fettle.sh", base);
-	copy = xasprintf("%.*s%s", (int)dir, campaign, i->copy);
-	i->name = campaign_name(i, name);
 	init_resources(i);
 	if (i->s->components == 1)
 		init_find_launch(i);
@@ -196,7 +210,9 @@ static int make(struct init *i, struct err *e)
 	}
 	if (i->said.n)
 		qsort(i->said.v, i->said.n, sizeof *i->said.v, by_line);
-	if (i->refused.n == 0) {
+	if (i->refused.n == 0)
+		rc = settle_places(i, campaign, copy, e);
+	if (i->refused.n == 0 && rc == 0) {
 		init_recipe(i, &recipe);
 		rc = write_files(i, campaign, copy, &recipe, &script, e);
 		if (rc == 0)
@@ -205,6 +221,18 @@ static int make(struct init *i, struct err *e)
 	buf_free(&recipe);
 	buf_free(&script);
 	return rc;
+}
+
+static int make_named(struct init *i, struct err *e)
+{
+	_cleanup_free_ char *name = stem(i->o->script);
+	_cleanup_free_ char *campaign = i->o->out ? xstrdup(i->o->out) : xasprintf("%s.lua", name);
+	_cleanup_free_ char *base = stem(campaign);
+	size_t dir = strlen(campaign) - strlen(fs_basename(campaign));
+	_cleanup_free_ char *copy = xasprintf("%.*s%s.fettle.sh", (int)dir, campaign, base);
+
+	i->name = campaign_name(i, name);
+	return make(i, campaign, copy, e);
 }
 
 static int init_from(const struct init_options *o, struct err *e)
@@ -221,7 +249,7 @@ static int init_from(const struct init_options *o, struct err *e)
 	rc = script_catalogue(&path.path, &catalogue, &i.n_catalogue, e);
 	i.catalogue = catalogue;
 	if (rc == 0)
-		rc = make(&i, e);
+		rc = make_named(&i, e);
 	if (rc == 0 && i.refused.n)
 		status = refused(&i);
 	for (size_t k = 0; k < i.n_catalogue; k++)

@@ -9,6 +9,7 @@
 void init_done(struct init *i)
 {
 	free(i->copy);
+	free(i->workdir);
 	free(i->name);
 	strv_free(&i->refused);
 	strv_free(&i->said);

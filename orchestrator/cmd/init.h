@@ -43,7 +43,8 @@ struct init {
 	const struct init_framework *framework;
 	const struct knob *catalogue;
 	size_t n_catalogue;
-	char *copy; /* name of the script that is written */
+	char *copy;    /* the script that is written, as the command names it */
+	char *workdir; /* NULL: the campaign's directory */
 	/* Sentences "FILE:LINE: ...": why it cannot be done; what to know about what is done. */
 	struct strv refused, said;
 	struct kvs resources;   /* field of the recipe -> its value as Lua */

@@ -151,19 +151,17 @@ static void put_workload(const struct init *i, struct buf *out)
 		"the lines of %s up to its launch on line %d; the arguments here are "
 		"given again behind its own, and the last one counts",
 		fs_basename(i->s->name), i->launch->line);
-	_cleanup_free_ char *copy = xasprintf("./%s", i->copy);
 	struct strv command = {0};
-	const struct sbatch_option *dir = sbatch_option(i->s, "chdir", 0);
 
-	strv_add(&command, copy);
+	strv_add(&command, i->copy);
 	for (size_t k = 0; k < i->command.n; k++)
 		strv_add(&command, i->command.v[k]);
 	buf_str(out, "\tworkload = {\n");
 	put_comment(out, "\t\t", what);
 	put_list(out, "command", &command);
-	if (dir && dir->value) {
+	if (i->workdir) {
 		buf_str(out, "\t\tworkdir = ");
-		put_text(out, dir->value);
+		put_text(out, i->workdir);
 		buf_str(out, ",\n");
 	}
 	if (i->framework->name)

@@ -246,16 +246,40 @@ static void command(const struct report *r, bool launched, struct buf *out)
 	buf_free(&line);
 }
 
+/* The command is a copy of the user's script, made for trials: it saves nothing that lasts. */
+static bool is_copy(const struct report *r)
+{
+	const struct strv *v = &r->recipe->workload.command;
+
+	return str_eq(r->recipe->resources.launcher, "script") && v->n &&
+	       str_ends(v->v[0], ".fettle.sh");
+}
+
+/* Those that the campaign says: the others are the script's. */
+static void arguments(const struct report *r, struct buf *out)
+{
+	for (size_t i = 1; i < r->fix_config.argv.n; i++)
+		word(out, r->fix_config.argv.v[i]);
+}
+
 static int write_env(const struct report *r, struct buf *out)
 {
 	struct buf line = {0};
 
 	header(r, out);
 	comment(out, "");
-	comment(out, "use: set -a; . ./FILE; set +a");
-	comment(out, "command:");
-	command(r, false, &line);
-	comment(out, line.data);
+	if (is_copy(r))
+		comment(out, "use: put this line behind the exports of your script: set -a; . "
+			     "./FILE; set +a");
+	else
+		comment(out, "use: set -a; . ./FILE; set +a");
+	comment(out,
+		is_copy(r) ? "arguments for its launch line, in place of its own:" : "command:");
+	if (is_copy(r))
+		arguments(r, &line);
+	else
+		command(r, false, &line);
+	comment(out, line.data ? line.data : "(none)");
 	config_keys(r, out);
 	variables(r, "", out);
 	buf_free(&line);
@@ -369,6 +393,12 @@ static int write_sbatch(const struct report *r, struct buf *out, struct err *e)
 	struct buf b = {0};
 	int rc;
 
+	if (is_copy(r))
+		return err_set(e, ERR_USAGE,
+			       "the campaign ran %s, a copy of your script for its trials: take "
+			       "--as env, and put its variables behind the exports of the script "
+			       "itself and its arguments on the launch line",
+			       r->recipe->workload.command.v[0]);
 	buf_str(&b, "#!/bin/bash\n");
 	if ((rc = options(r, &b, e)) < 0) {
 		buf_free(&b);

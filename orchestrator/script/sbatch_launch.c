@@ -83,6 +83,9 @@ WORDS(nice_values, "-n", "--adjustment", "-c", "--class", "-o", "-e", "-i", "--o
       "--input");
 WORDS(time_values, "-f", "--format", "-o", "--output");
 WORDS(nsys_flags, "-h", "--help");
+WORDS(conda_values, "-n", "--name", "-p", "--prefix", "--cwd");
+WORDS(uv_values, "--with", "--project", "--directory", "--env-file", "-p", "--python", "--extra",
+      "--group");
 WORDS(python_values, "-X", "-W", "--check-hash-based-pycs");
 
 static const struct launcher launchers[] = {
@@ -111,6 +114,12 @@ static const struct launcher launchers[] = {
 	{"exec", NULL, no_words, NULL, 0, false},
 	{"command", NULL, no_words, NULL, 0, false},
 	{"nsys", nsys_flags, NULL, NULL, 0, false},
+	{"conda", NULL, conda_values, NULL, 0, false},
+	{"mamba", NULL, conda_values, NULL, 0, false},
+	{"micromamba", NULL, conda_values, NULL, 0, false},
+	{"uv", NULL, uv_values, NULL, 0, false},
+	{"poetry", NULL, no_words, NULL, 0, false},
+	{"pixi", NULL, no_words, NULL, 0, false},
 };
 
 static bool is_one_of(const char *word, const char *const *list)
@@ -183,7 +192,13 @@ static bool skip_verb(struct chain *c, const char *name)
 					       {"apptainer", "exec", "run"},
 					       {"singularity", "exec", "run"},
 					       {"enroot", "start"},
-					       {"nsys", "profile", "launch"}};
+					       {"nsys", "profile", "launch"},
+					       {"conda", "run"},
+					       {"mamba", "run"},
+					       {"micromamba", "run"},
+					       {"uv", "run"},
+					       {"poetry", "run"},
+					       {"pixi", "run"}};
 
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
 		if (!str_eq(verbs[i][0], name))
@@ -388,6 +403,7 @@ static enum next read_program(struct chain *c)
 		return read_python(c);
 	}
 	c->l->errand = is_errand(name);
+	c->launches = c->launches || str_ends(name, ".py");
 	program_is(c, c->at);
 	return NEXT_DONE;
 }

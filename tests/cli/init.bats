@@ -175,6 +175,28 @@ apptainer exec --nv i.sif python t.py --ckpt-dir c'
 	run ! grep -q NCCL_GONE out
 }
 
+@test "a campaign elsewhere runs where the script would; its result goes into the script, not into the copy" {
+	mkdir tuned
+	script 'python t.py --out x --num-workers 0'
+	"$FETTLE" init s.sbatch -o tuned/t.lua
+	grep -qF "command = { \"$PWD/tuned/t.fettle.sh\", \"--num-workers\", \"0\" }" tuned/t.lua
+	grep -qF "workdir = \"$PWD\"" tuned/t.lua
+	"$FETTLE" check tuned/t.lua
+	script 'python t.py --out x' "--chdir=$PWD/tuned"
+	"$FETTLE" init s.sbatch
+	grep -qF "workdir = \"$PWD/tuned\"" s.lua
+	echo '{"effects":{"MALLOC_ARENA_MAX=1":0.3,"--num-workers 1":0.1},"sd_run":0.01,"fixed":true}' >truth.json
+	"$FETTLE" run -q -s fake --fake truth.json tuned/t.lua
+	run "$FETTLE" recommend --as sbatch
+	[ "$status" -eq 2 ]
+	[[ $output == *"a copy of your script for its trials: take --as env"* ]]
+	"$FETTLE" recommend --as env -o fix.env
+	cat fix.env
+	grep -qx 'MALLOC_ARENA_MAX=1' fix.env
+	grep -qx '# --num-workers 0' fix.env
+	run ! grep -q 'fettle.sh' fix.env
+}
+
 @test "secrets of the script are named, never written into the campaign" {
 	script 'export WANDB_API_KEY=abc123 HF_TOKEN=def456
 python t.py --out x'

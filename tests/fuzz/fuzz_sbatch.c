@@ -42,7 +42,7 @@ static void check_script(const struct sbatch *s)
 	for (size_t i = 0; i < s->n_launches; i++) {
 		const struct sbatch_launch *l = &s->launches[i];
 
-		check(l->command < s->body.n && l->launchers.n > 0);
+		check(l->command < s->body.n);
 		check(l->inner_word < s->body.v[l->command].words.n);
 		check(l->inner_word || l->program_word < s->body.v[l->command].words.n);
 	}

@@ -187,9 +187,23 @@ static void recipe_free_frees_all(void **state)
 	knob_done(NULL);
 }
 
+static void a_script_that_starts_its_ranks_stands_behind_env(void **state)
+{
+	struct resources r = {
+		.nodes = 2, .tasks_per_node = 4, .launcher = (char *)(uintptr_t) "script"};
+	struct strv launch = {0};
+
+	(void)state;
+	resources_launch(&r, &launch);
+	assert_int_equal(launch.n, 1);
+	assert_string_equal(launch.v[0], "env");
+	strv_free(&launch);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_script_that_starts_its_ranks_stands_behind_env),
 		cmocka_unit_test(better_words_round_trip),
 		cmocka_unit_test(knob_class_words_round_trip),
 		cmocka_unit_test(knob_how_words_round_trip),
