@@ -342,6 +342,24 @@ memory_cgroup() {
 	[[ $(jq -r .samples_xxh "$B/done.json") =~ ^[0-9a-f]{32}$ ]]
 }
 
+@test "a dcgm-exporter is scraped beside the samples; a node says its switches" {
+	mkdir "$BATS_TEST_TMPDIR/www"
+	cp "$BATS_TEST_DIRNAME/../fixtures/probes/dcgm-exporter.prom" "$BATS_TEST_TMPDIR/www/metrics"
+	/usr/bin/python3 -u -m http.server --bind 127.0.0.1 --directory "$BATS_TEST_TMPDIR/www" 0 >"$BATS_TEST_TMPDIR/port" 2>/dev/null 3>&- &
+	server=$!
+	until port=$(grep -o 'port [0-9]*' "$BATS_TEST_TMPDIR/port"); do sleep 0.05; done
+	# until the answer is there, whatever this machine is busy with
+	block 'until grep -qs . dcgm.prom; do sleep 0.05; done' \
+		".workdir = \"$B\" | .sampler = {period_ms: 100, dcgm_exporter: \"http://localhost:${port#port }/metrics\"}"
+	SLURM_TOPOLOGY_ADDR=s0.s3.n17 SLURM_TOPOLOGY_ADDR_PATTERN=switch.switch.node SLURMD_NODENAME=n17 run "$AGENT" "$B"
+	kill $server
+	[ "$status" -eq 0 ]
+	head -n 1 "$B/dcgm.prom" | grep -Eqx '# [0-9]{10}\.[0-9]{6}'
+	grep -q '^DCGM_FI_' "$B/dcgm.prom"
+	[ "$(jq -r .switches.n17 "$B/done.json")" = s0.s3 ]
+	[ "$(t '.ranks[0].node')" = n17 ]
+}
+
 @test "ranks are told apart by their own RANK; workers that inherit it are not ranks" {
 	cat >"$BATS_TEST_TMPDIR/launch.sh" <<-'END'
 		for r in 0 1; do
