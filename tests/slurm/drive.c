@@ -5,13 +5,20 @@
  * command a line on stdin, an answer a line on stdout, flushed. Words are separated by blanks; "-"
  * stands for nothing.
  *
- *   submit TOKEN BLOCKDIR [NAME=VALUE...]   "ok ID"; names: nodes tasks cpus gpus mem time (s),
- * partition, ... willrun TOKEN BLOCKDIR [NAME=VALUE...]  "ok SECONDS-FROM-NOW" poll ID... a line
- * each: "ID STATE END EXIT NODES REASON" until STATE S ID... poll and wait until each is in that
- * state, or S seconds are over; then as poll find TOKEN          as poll, or "absent" cancel ID
- * "ok" capacity            "ok TOTAL IDLE AT-ONCE SUMMARY" kill SIGNAL         send it to
- * fettle-slurm, the only child; "ok" ask                 make the next poll ask at once rather than
- * answer from memory (waits that long) A failure is "temp TEXT", "notfound TEXT" or "refused TEXT".
+ * - submit TOKEN BLOCKDIR [NAME=VALUE...]: "ok ID"; names: nodes tasks cpus gpus mem time (s),
+ *   partition, ...
+ * - willrun TOKEN BLOCKDIR [NAME=VALUE...]: "ok SECONDS-FROM-NOW"
+ * - poll ID...: a line each: "ID STATE END EXIT NODES REASON"
+ * - until STATE S ID...: poll and wait until each is in that state, or S seconds are over; then as
+ *   poll
+ * - find TOKEN: as poll, or "absent"
+ * - alive PREFIX: "ok N ID..."
+ * - cancel ID: "ok"
+ * - capacity: "ok TOTAL IDLE AT-ONCE SUMMARY"
+ * - account ID: "ok ..."
+ * - kill SIGNAL: send it to fettle-slurm, the only child; "ok"
+ *
+ * A failure is "temp TEXT", "notfound TEXT" or "refused TEXT".
  */
 #include <signal.h>
 #include <stdio.h>
@@ -231,6 +238,23 @@ static void do_find(struct sched_run *s, const struct words *w)
 		say_status(&st);
 }
 
+static void do_alive(struct sched_run *s, const struct words *w)
+{
+	struct sched_status *v = NULL;
+	size_t n = 0;
+	struct err e;
+
+	if (sched->alive(s, w->v[1], &v, &n, &e)) {
+		say_failure(&e);
+		return;
+	}
+	printf("ok %zu", n);
+	for (size_t i = 0; i < n; i++)
+		printf(" %s", v[i].id);
+	putchar('\n');
+	free(v);
+}
+
 static void do_account(struct sched_run *s, const struct words *w)
 {
 	const char *id = w->v[1];
@@ -292,6 +316,7 @@ static const struct command {
 	{"submit", 3, do_job},    {"willrun", 3, do_job}, {"poll", 2, do_poll},
 	{"until", 4, do_until},   {"find", 2, do_find},   {"capacity", 1, do_capacity},
 	{"cancel", 2, do_cancel}, {"kill", 2, do_kill},   {"account", 2, do_account},
+	{"alive", 2, do_alive},
 };
 
 static void perform(struct sched_run *s, char *line)

@@ -300,6 +300,8 @@ shows() {
 	submit "$token" "$(new_block 'sleep 60')"
 	say find "$token"
 	expect "$id pending none 0 - *"
+	say alive "${token%1}" # by how tokens start; what was refused is not among them
+	expect "ok 1 $id"
 	say cancel "$first"
 	say until running 120 "$id"
 	say find "$token"
