@@ -279,7 +279,7 @@ return rules {
 		local text = s.dynamic and s.text or ""
 		local rank = text:match("SLURM_LOCALID") or text:match("SLURM_PROCID") or text:match("[%u_]*RANK%f[^%u_]")
 		if rank and not free and x.facts.nccl[s.name] then
-			return wrong(string.format("its value differs from rank to rank (%s), and all must agree: the search for rings fails",
+			return wrong(string.format("its value differs from rank to rank (%s), and all must agree: rings are not found",
 				rank), s.name .. " with one value for all ranks")
 		end
 	end },
