@@ -163,29 +163,140 @@ static void test_passed_as_the_framework_spells_it(void **state)
 	assert_true(n > 200);
 }
 
-/* A campaign can use it: each knob with values, passed by a variable or its own argument, loads. */
+/* A framework that fettle can pass the knob to; NULL: none. */
+static const char *framework_for(const struct knob *k)
+{
+	for (size_t i = 0; i < k->about.passed.n; i++) {
+		struct passed p = {0};
+		bool can = passed_parse(k->about.passed.v[i].value, &p) && p.kind <= PASSED_ENV;
+
+		passed_done(&p);
+		for (size_t f = 0; can && passed_frameworks[f]; f++)
+			if (str_eq(passed_frameworks[f], k->about.passed.v[i].key))
+				return passed_frameworks[f];
+	}
+	return NULL;
+}
+
+/* Its functions have nothing against a baseline of which nothing was measured. */
+static void check_functions(const struct loaded *l, const struct knob *k)
+{
+	static const struct script_signals none = {NULL, 0};
+	struct expectation x = {0};
+	char *reason = NULL;
+	struct err e = {0};
+
+	if (script_expect(&l->sources, k, k->values.v[0], k->default_value, &none, &x, &e) ||
+	    script_lint(&l->sources, k, k->values.v[0], &none, &reason, &e))
+		fail_msg("%s", e.text);
+	if (!x.why)
+		fail_msg("%s does not say what it expects", k->name);
+	expectation_done(&x);
+	free(reason);
+}
+
+static bool lists(const struct strv *v, const char *word)
+{
+	for (size_t i = 0; word && i < v->n; i++)
+		if (str_eq(v->v[i], word))
+			return true;
+	return false;
+}
+
+/* May both stand in one campaign? */
+static bool together(const struct knob *a, const struct knob *b)
+{
+	bool same = a->target && str_eq(a->target, b->target) &&
+		    (!a->subkey || !b->subkey || str_eq(a->subkey, b->subkey));
+
+	return !same && !lists(&a->about.excludes, b->name) && !lists(&b->about.excludes, a->name);
+}
+
+/* Put knobs that are passed so into a campaign, as many as go together, load it, ask them. */
+static size_t load_some(const char *dir, const char *framework, bool *done)
+{
+	const struct knob *taken[256];
+	struct buf list = {0};
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_knobs && n < ARRAY_LEN(taken); i++) {
+		const struct knob *k = &knobs[i];
+		bool fits = !done[i] && k->values.n && !k->requires_knob &&
+			    str_eq(k->target ? NULL : framework_for(k), framework) &&
+			    (k->target || framework);
+
+		for (size_t j = 0; j < n && fits; j++)
+			fits = together(k, taken[j]);
+		if (!fits)
+			continue;
+		buf_printf(&list, "'%s', ", k->name);
+		taken[n++] = k;
+		done[i] = true;
+	}
+	if (n) {
+		_cleanup_free_ char *text = xasprintf(
+			"return { name = 'c', objective = 'trial_wall_s', resources = { nodes = 2 "
+			"},\nworkload = { command = { 'true' }, framework = %s%s%s },\n"
+			"knobs = { %s } }\n",
+			framework ? "'" : "", framework ? framework : "nil", framework ? "'" : "",
+			list.data);
+		_cleanup_loaded_ struct loaded l = load_text(dir, text);
+
+		if (l.rc)
+			fail_msg("%s", l.e.text);
+		for (size_t i = 0; i < l.recipe->n_knobs; i++)
+			check_functions(&l, &l.recipe->knobs[i]);
+	}
+	buf_free(&list);
+	return n;
+}
+
+/* A campaign can use it: each knob that has values, counts alone, and that fettle can pass. */
 static void test_knobs_load_in_a_campaign(void **state)
 {
 	_cleanup_scratch_ char *dir = scratch_new();
-	size_t n = 0;
+	_cleanup_free_ bool *done = xcalloc(n_knobs, sizeof *done);
+	size_t n = 0, some;
 
 	(void)state;
-	for (size_t i = 0; i < n_knobs; i++) {
-		const struct knob *k = &knobs[i];
-		_cleanup_free_ char *fields = xasprintf(
-			"resources = { nodes = 2 }, knobs = { '%s' }", k->name);
-		_cleanup_free_ char *text = campaign_with(fields);
-		_cleanup_loaded_ struct loaded l = {0};
+	while ((some = load_some(dir, NULL, done)))
+		n += some;
+	for (size_t f = 0; passed_frameworks[f]; f++)
+		while ((some = load_some(dir, passed_frameworks[f], done)))
+			n += some;
+	assert_true(n > 130);
+}
 
-		/* alone it would not count */
-		if (!k->values.n || !k->target || k->requires_knob)
-			continue;
-		l = load_text(dir, text);
-		if (l.rc)
-			fail_msg("%s", l.e.text);
-		n++;
+/* Steps of accumulation come from the measured ratio of communication to computing. */
+static void test_accumulation_follows_the_ratio(void **state)
+{
+	static const struct signal v[] = {
+		{"comm_exposed_ratio", 0.4}, {"comm_kernel_ratio", 0.6}, {"compute_ratio", 0.3}};
+	static const struct script_signals measured = {v, ARRAY_LEN(v)};
+	static const struct {
+		const char *value;
+		bool worth_trying;
+		double gain; /* 1 / (1 - 0.4 + 0.4 / n) - 1 */
+	} cases[] = {{"2", true, 0.25}, {"4", true, 0.4285714}, {"8", false, 0}};
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_free_ char *text = campaign_with("knobs = { 'gradient_accumulation' }");
+	_cleanup_loaded_ struct loaded l = load_text(dir, text);
+
+	(void)state;
+	if (l.rc)
+		fail_msg("%s", l.e.text);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct expectation x = {0};
+		struct err e = {0};
+
+		assert_ok(script_expect(&l.sources, &l.recipe->knobs[0], cases[i].value, "1",
+					&measured, &x, &e));
+		assert_int_equal(x.worth_trying, cases[i].worth_trying);
+		if (x.worth_trying)
+			assert_true(x.gain > cases[i].gain - 1e-6 && x.gain < cases[i].gain + 1e-6);
+		assert_contains(x.why, "communication over computing is 2.00, which asks for 2");
+		expectation_done(&x);
 	}
-	assert_true(n > 100);
 }
 
 /* --- proofs ------------------------------------------------------------------------------- */
@@ -458,6 +569,7 @@ int main(void)
 		cmocka_unit_test(test_classes),
 		cmocka_unit_test(test_passed_as_the_framework_spells_it),
 		cmocka_unit_test(test_knobs_load_in_a_campaign),
+		cmocka_unit_test(test_accumulation_follows_the_ratio),
 		cmocka_unit_test(test_components_say_what_is_asked_for),
 		cmocka_unit_test(test_nccl_must_acknowledge),
 		cmocka_unit_test(test_windows_of_nccl),
