@@ -11,6 +11,7 @@
 #include "experiments/design.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/method/method.h"
+#include "orchestrator/script/lint.h"
 
 /* Rank of a hypothesis without a predicted gain: below any prediction of 2 % and more. */
 #define GAIN_UNKNOWN 0.02
@@ -25,6 +26,8 @@ struct plan {
 	size_t n_rows;
 	struct hypothesis_row *hyps;
 	size_t n, cap;
+	struct lint_finding *lint; /* about the values, beside what was accepted */
+	size_t n_lint;
 };
 
 /* "metric" for means, "metric.p95" for the other statistics that rules look at. */
@@ -52,21 +55,35 @@ static void add_signal(struct plan *p, const char *name, double value)
 	p->signals[p->n_signals++] = (struct signal){.name = xstrdup(name), .value = value};
 }
 
-/* What a trial runs on, for rules and knobs: only what is asked for or seen, never a guess. */
-static void add_facts(struct plan *p)
+/* What a trial runs on, for rules and knobs: only what is asked for or seen, never a guess. A
+ * torchrun in the command starts ranks that no resource asks for: so many were seen (0: none). */
+static void add_facts(struct plan *p, int seen)
 {
 	const struct resources *r = &p->c->recipe->resources;
-	int ranks = r->tasks_per_node ? r->tasks_per_node : 1;
+	int nodes = r->nodes ? r->nodes : 1, ranks = seen ? seen / nodes : r->tasks_per_node;
 	long here = sysconf(_SC_NPROCESSORS_ONLN);
 
-	add_signal(p, "nodes", r->nodes ? r->nodes : 1);
-	add_signal(p, "ranks_per_node", ranks);
+	add_signal(p, "nodes", nodes);
+	if (ranks)
+		add_signal(p, "ranks_per_node", ranks);
 	if (r->gpus_per_node)
 		add_signal(p, "gpus_per_node", r->gpus_per_node);
 	if (r->cpus_per_task)
-		add_signal(p, "ncpu", (double)r->cpus_per_task * ranks);
+		add_signal(p, "ncpu",
+			   (double)r->cpus_per_task * (r->tasks_per_node ? r->tasks_per_node : 1));
 	else if (str_eq(p->c->row.scheduler, "local") && here > 0)
 		add_signal(p, "ncpu", (double)here);
+}
+
+static int load_ranks(struct plan *p, int64_t stage, int64_t arm, int *seen, struct err *e)
+{
+	struct effective_row *v = NULL;
+	size_t n = 0;
+	int rc = query_stage_effective(p->c->ws->db, stage, &v, &n, e);
+
+	*seen = evidence_ranks(v, n, arm);
+	effective_rows_free(v, n);
+	return rc;
 }
 
 /* Signals of the incumbent: the A/A stage's, or those of the arm that was accepted last. */
@@ -75,18 +92,19 @@ static int load_signals(struct plan *p, struct err *e)
 	const struct facts *f = &p->c->facts;
 	const struct stage_row *s = facts_last_accepted(f);
 	int64_t arm;
-	int rc;
+	int rc, seen = 0;
 
 	if (!s && !(s = facts_stage(f, STAGE_AA, 0))) { /* a campaign without a baseline stage */
-		add_facts(p);
+		add_facts(p, 0);
 		return 0;
 	}
 	arm = s->arms[s->kind == STAGE_AA ? 0 : 1].id;
 	rc = query_arm_signals(p->c->ws->db, arm, &p->rows, &p->n_rows, e);
-
+	if (rc == 0)
+		rc = load_ranks(p, s->id, arm, &seen, e);
 	if (rc == 0) {
 		name_signals(p);
-		add_facts(p);
+		add_facts(p, seen);
 	}
 	return rc;
 }
@@ -152,6 +170,17 @@ static void judge(struct plan *p, const struct knob *k, const struct expectation
 	}
 }
 
+/* What the rules of lint have against this value beside what was accepted; heap, NULL: nothing. */
+static char *refused(const struct plan *p, const struct knob *k, const char *value)
+{
+	const struct lint_finding *f;
+
+	if (p->incumbent.settings.n == 0)
+		return xstrdup(knob_refused(k, value));
+	f = lint_refusal(p->lint, p->n_lint, k->name, value);
+	return f ? lint_text(f) : NULL;
+}
+
 static int add_value(struct plan *p, const struct knob *k, const char *value, struct err *e)
 {
 	struct script_signals signals = {p->signals, p->n_signals};
@@ -183,7 +212,9 @@ static int add_value(struct plan *p, const struct knob *k, const char *value, st
 				     .gain = x.gain,
 				     .ceiling = x.ceiling,
 				     .state = HYP_PROPOSED};
-	judge(p, k, &x, h, lint ? lint : knob_refused(k, value));
+	if (!lint)
+		lint = refused(p, k, value);
+	judge(p, k, &x, h, lint);
 	free(lint);
 	expectation_done(&x);
 	return 0;
@@ -277,6 +308,7 @@ static void plan_done(struct plan *p)
 	free(p->signals);
 	signal_rows_free(p->rows, p->n_rows);
 	hypothesis_rows_free(p->hyps, p->n);
+	lint_findings_free(p->lint, p->n_lint);
 	config_done(&p->incumbent);
 }
 
@@ -311,6 +343,10 @@ int hypothesis_plan(struct campaign *c, int round, struct err *e)
 	if ((rc = campaign_incumbent(c, &p.incumbent, e)) < 0 || (rc = load_signals(&p, e)) < 0)
 		goto out;
 	signals = (struct script_signals){p.signals, p.n_signals};
+	if (p.incumbent.settings.n > 0 &&
+	    (rc = lint_accepted(c->recipe, &c->sources, &p.incumbent.settings, &p.lint, &p.n_lint,
+				e)) < 0)
+		goto out;
 	if ((rc = script_diagnose(&c->sources, &signals, &f, &n, e)) < 0)
 		goto out;
 	for (size_t i = 0; i < c->recipe->n_knobs; i++)

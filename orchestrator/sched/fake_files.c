@@ -165,29 +165,37 @@ static void put_env(void *ctx, const char *key, const char *value, bool plain)
 	json_set_text(plain ? to->env : to->other, key, value);
 }
 
-static void put_ranks(const struct writing *w)
+static struct json *rank_json(const struct fake_trial *t, int number)
 {
-	const struct fake_trial *t = &w->t;
 	const struct json *maps = json_get(t->run->truth->spec, "maps");
 	struct env_lists lists = {json_object(), json_object()};
-	struct json *ranks = json_array(), *rank = json_object(), *mapped = json_array();
+	struct json *rank = json_object(), *mapped = json_array();
 
 	fake_trial_env(t, put_env, &lists);
 	for (size_t i = 0; i < json_len(maps); i++)
 		if (fake_matches(t->arm, json_key(json_at(maps, i))))
 			json_add_text(mapped, json_text(json_at(maps, i), ""));
-	json_set_i64(rank, "rank", 0);
-	json_set_i64(rank, "pid", 1000 + t->draw.slot);
+	json_set_i64(rank, "rank", number);
+	json_set_i64(rank, "pid", 1000 + t->draw.slot + number);
 	json_set(rank, "argv", fake_trial_argv(t));
 	json_set(rank, "env", lists.env);
 	json_set(rank, "env_other", lists.other);
 	json_set(rank, "maps", mapped);
 	json_set_i64(rank, "threads", 1);
 	json_set_i64(rank, "children", 0);
-	json_add(ranks, rank);
+	return rank;
+}
+
+static void put_ranks(const struct writing *w)
+{
+	struct json *ranks = json_array();
+	int n = fake_trial_ranks(&w->t);
+
+	for (int i = 0; i < n; i++)
+		json_add(ranks, rank_json(&w->t, i));
 	json_set(w->record, "ranks", ranks);
-	json_set_i64(w->record, "ranks_seen", 1);
-	json_set_i64(w->record, "ranks_expected", 1);
+	json_set_i64(w->record, "ranks_seen", n);
+	json_set_i64(w->record, "ranks_expected", n);
 }
 
 /* --- records ---------------------------------------------------------------------------- */

@@ -141,33 +141,59 @@ static void put_node(const struct fake_trial *t, struct trial_steps *to, struct 
 				    slowed ? NVML_HW_SLOWDOWN : 0);
 }
 
+/* What /proc of one rank shows, as ingest would name it. */
+struct rank_view {
+	struct trial_result *out;
+	int rank;
+};
+
 static void see_env(void *ctx, const char *key, const char *value, bool plain)
 {
+	const struct rank_view *v = ctx;
 	char name[300];
 
 	snprintf(name, sizeof name, "%s.%s", plain ? "env" : "envhash", key);
-	trial_result_effective(ctx, 0, name, value, PROOF_DELIVERED);
+	trial_result_effective(v->out, v->rank, name, value, PROOF_DELIVERED);
+}
+
+static void see_maps(const struct fake_trial *t, const struct rank_view *v)
+{
+	const struct json *maps = json_get(t->run->truth->spec, "maps");
+	char key[300];
+
+	for (const struct json *j = json_first(maps); j; j = json_next(j)) {
+		snprintf(key, sizeof key, "maps.%s", fs_basename(json_text(j, "")));
+		if (fake_matches(t->arm, json_key(j)))
+			trial_result_effective(v->out, v->rank, key, json_text(j, ""),
+					       PROOF_EFFECTIVE);
+	}
+}
+
+static void see_acks(const struct fake_trial *t, const struct rank_view *v)
+{
+	const struct json *acks = json_get(t->run->truth->spec, "acks");
+	char key[300];
+
+	for (const struct json *j = json_first(acks); j; j = json_next(j)) {
+		snprintf(key, sizeof key, "ack.%s", json_text(j, ""));
+		if (fake_matches(t->arm, json_key(j)))
+			trial_result_effective(v->out, v->rank, key, json_key(j),
+					       PROOF_ACKNOWLEDGED);
+	}
 }
 
 static void put_evidence(const struct fake_trial *t, struct trial_result *out)
 {
-	const struct json *spec = t->run->truth->spec, *maps = json_get(spec, "maps"),
-			  *acks = json_get(spec, "acks");
 	struct json *argv = fake_trial_argv(t);
 	_cleanup_free_ char *text = json_print(argv, false);
-	char key[300];
 
-	fake_trial_env(t, see_env, out);
-	for (const struct json *j = json_first(maps); j; j = json_next(j)) {
-		snprintf(key, sizeof key, "maps.%s", fs_basename(json_text(j, "")));
-		if (fake_matches(t->arm, json_key(j)))
-			trial_result_effective(out, 0, key, json_text(j, ""), PROOF_EFFECTIVE);
-	}
-	trial_result_effective(out, 0, "argv", text, PROOF_DELIVERED);
-	for (const struct json *j = json_first(acks); j; j = json_next(j)) {
-		snprintf(key, sizeof key, "ack.%s", json_text(j, ""));
-		if (fake_matches(t->arm, json_key(j)))
-			trial_result_effective(out, 0, key, json_key(j), PROOF_ACKNOWLEDGED);
+	for (int i = 0; i < fake_trial_ranks(t); i++) {
+		struct rank_view v = {out, i};
+
+		fake_trial_env(t, see_env, &v);
+		see_maps(t, &v);
+		trial_result_effective(out, i, "argv", text, PROOF_DELIVERED);
+		see_acks(t, &v);
 	}
 	json_free(argv);
 }

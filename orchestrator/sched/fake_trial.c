@@ -81,6 +81,17 @@ void fake_trial_env(const struct fake_trial *t, fake_env_f see, void *ctx)
 		see_env(t, json_key(j), json_text(j, ""), see, ctx);
 }
 
+int fake_trial_ranks(const struct fake_trial *t)
+{
+	const struct json *ranks = json_get(t->run->truth->spec, "ranks");
+	int n = 1;
+
+	for (const struct json *j = json_first(ranks); j; j = json_next(j))
+		if (fake_matches(t->arm, json_key(j)))
+			n = (int)json_i64(j, 1);
+	return n > 1 ? n : 1;
+}
+
 /* An undelivered argument goes with the value behind it. */
 struct json *fake_trial_argv(const struct fake_trial *t)
 {

@@ -51,5 +51,6 @@ double fake_trial_step_ms(const struct fake_trial *t);
 typedef void (*fake_env_f)(void *ctx, const char *key, const char *value, bool plain);
 void fake_trial_env(const struct fake_trial *t, fake_env_f see, void *ctx);
 struct json *fake_trial_argv(const struct fake_trial *t);
+int fake_trial_ranks(const struct fake_trial *t); /* how many there are of it, at least 1 */
 
 #endif

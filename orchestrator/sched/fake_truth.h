@@ -48,6 +48,7 @@
  * Faults:
  *   undelivered []         names that the ranks' evidence lacks: variables, or arguments with their
  *                          value
+ *   ranks {}               "text": how many ranks the processes of arms that match are [1]
  *   out_lines {}           "text": line: printed by arms that match
  *   maps {}                "text": path: mapped library of arms that match
  *   fails {}, nan {}       "text": probability that a matching trial fails, or shows a NaN loss

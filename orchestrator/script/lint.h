@@ -74,9 +74,10 @@ void lint_input_text(struct lint_input *in, const char *key, const char *value);
 void lint_input_number(struct lint_input *in, const char *key, double value);
 bool lint_input_has(const struct lint_input *in, const char *key);
 
-/* A campaign: its environment, its command, what each value of each knob changes, its model, target
- * and budget. */
-int lint_input_recipe(struct lint_input *in, const struct recipe *r, struct err *e);
+/* A campaign: its environment and command under these settings of its knobs (NULL: none), what each
+ * value of each knob changes of them, its model, target and budget. */
+int lint_input_recipe(struct lint_input *in, const struct recipe *r, const struct kvs *settings,
+		      struct err *e);
 
 /* Ask the rules on the path. ERR_RECIPE when a rule is at fault: its file and line. */
 int lint_run(const struct script_path *path, const struct lint_input *in, struct lint_finding **out,
@@ -99,6 +100,9 @@ const struct lint_finding *lint_refusal(const struct lint_finding *f, size_t n, 
 
 /* Everything about a campaign with its sources, and its first error that is not about a value of a
  * knob: the campaign itself does not do what it says. *blocking is an index; n: there is none. */
+/* The same when these settings were accepted: what a value does may depend on them. */
+int lint_accepted(const struct recipe *r, const struct script_sources *s, const struct kvs *settings,
+		  struct lint_finding **out, size_t *n, struct err *e);
 int lint_campaign(struct lint_input *in, const struct recipe *r, const struct script_sources *s,
 		  struct lint_finding **out, size_t *n, size_t *blocking, struct err *e);
 #endif

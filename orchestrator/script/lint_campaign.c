@@ -53,10 +53,22 @@ int lint_settle(struct recipe *r, const struct script_sources *s, struct err *e)
 		       r->n_knobs > 1 || r->knobs[0].values.n > 1 ? "; and so on" : "");
 }
 
+int lint_accepted(const struct recipe *r, const struct script_sources *s, const struct kvs *settings,
+		  struct lint_finding **out, size_t *n, struct err *e)
+{
+	struct lint_input *in = lint_input_new();
+	int rc = lint_input_recipe(in, r, settings, e);
+
+	if (rc == 0)
+		rc = lint_run_stored(s, in, out, n, e);
+	lint_input_free(in);
+	return rc;
+}
+
 int lint_campaign(struct lint_input *in, const struct recipe *r, const struct script_sources *s,
 		  struct lint_finding **out, size_t *n, size_t *blocking, struct err *e)
 {
-	int rc = lint_input_recipe(in, r, e);
+	int rc = lint_input_recipe(in, r, NULL, e);
 
 	if (rc == 0)
 		rc = lint_run_stored(s, in, out, n, e);

@@ -251,7 +251,7 @@ static bool same_words(const struct strv *a, const struct strv *b)
 	return a->n == b->n;
 }
 
-/* What this value of the knob changes of the workload's own environment and command. */
+/* What this value of the knob changes of the environment and command of `base`. */
 static int add_arm(struct lint_input *in, const struct recipe *r, const struct config *base,
 		   const struct knob *k, const char *value, struct err *e)
 {
@@ -260,6 +260,7 @@ static int add_arm(struct lint_input *in, const struct recipe *r, const struct c
 	struct config c = {0};
 	int rc;
 
+	kvs_copy(&one, &base->settings);
 	kvs_set(&one, k->name, value);
 	rc = config_build(r, &one, &c, e);
 	kvs_free(&one);
@@ -279,12 +280,13 @@ static int add_arm(struct lint_input *in, const struct recipe *r, const struct c
 	return rc;
 }
 
-int lint_input_recipe(struct lint_input *in, const struct recipe *r, struct err *e)
+int lint_input_recipe(struct lint_input *in, const struct recipe *r, const struct kvs *settings,
+		      struct err *e)
 {
 	const struct workload *w = &r->workload;
-	struct kvs none = {0};
+	const struct kvs none = {0};
 	struct config base = {0};
-	int rc = config_build(r, &none, &base, e);
+	int rc = config_build(r, settings ? settings : &none, &base, e);
 
 	if (rc)
 		return rc;

@@ -16,14 +16,7 @@ return {
 		loss = { margin = 0.001, stat = "last" },
 	},
 	knobs = {
-		{
-			name = "save_async",
-			summary = "copy to host memory, then write in a thread",
-			arg = "--save-async", flag = true,
-			class = "neutral",
-			default = false, values = { true },
-			bottleneck = "storage",
-		},
+		knob("async_save", { arg = "--save-async", flag = true }),
 	},
 	mode = "quick",
 	rounds = 1,

@@ -2,7 +2,8 @@
 -- What makes data-parallel training faster when reducing the gradients is a good part of the step?
 -- About ten minutes on two GPUs. Needs PyTorch with CUDA; runs where it is started (scheduler local).
 -- Tried: DDP's own settings and NCCL's. The loss is a guard: at equal steps it may not become worse.
--- NCCL_NCHANNELS is here on purpose: no NCCL reads it, and lint leaves it out with that reason.
+-- NCCL_NCHANNELS is here on purpose: no NCCL reads it. Lint says so and leaves it out; without its rules the arm
+-- would run and be declared invalid, since NCCL never acknowledges it: never "no gain".
 return {
 	name = "ddp-overlap",
 	question = "What makes data-parallel training on these GPUs faster without changing its loss?",

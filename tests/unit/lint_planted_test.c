@@ -47,7 +47,7 @@ static void add_campaign(struct lint_input *in, const char *dir, const char *fie
 
 	if (l.rc)
 		fail_msg("%s: %s", text, l.e.text);
-	assert_ok(lint_input_recipe(in, l.recipe, &e));
+	assert_ok(lint_input_recipe(in, l.recipe, NULL, &e));
 }
 
 static struct linted lint_row(const struct row *r)

@@ -70,7 +70,7 @@ static void test_values_of_knobs_are_arms(void **state)
 
 	(void)state;
 	assert_ok(l.rc);
-	assert_ok(lint_input_recipe(in, l.recipe, &e));
+	assert_ok(lint_input_recipe(in, l.recipe, NULL, &e));
 	found = lint_these(in);
 	f = lint_refusal(found.f, found.n, "NCCL_MAX_CTAS", "8");
 	assert_non_null(f);
@@ -172,7 +172,7 @@ static void test_the_workload_says_what_it_runs_on(void **state)
 
 	(void)state;
 	assert_ok(l.rc);
-	assert_ok(lint_input_recipe(in, l.recipe, &e));
+	assert_ok(lint_input_recipe(in, l.recipe, NULL, &e));
 	found = lint_these(in);
 	assert_non_null(lint_found(&found, "nccl_name"));
 	assert_contains(lint_found(&found, "nccl_name")->what, "NCCL 2.19.3 does not read");

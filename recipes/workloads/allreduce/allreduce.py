@@ -67,8 +67,16 @@ def count_wrong(x, device):
     return int(wrong.item())
 
 
+def ranks_of_srun():
+    """What torchrun would have set, where srun started the ranks."""
+    names = {"RANK": "SLURM_PROCID", "WORLD_SIZE": "SLURM_NTASKS", "LOCAL_RANK": "SLURM_LOCALID"}
+    if "RANK" not in os.environ and all(n in os.environ for n in names.values()):
+        os.environ.update({name: os.environ[slurm] for name, slurm in names.items()})
+
+
 def main():
     a = arguments()
+    ranks_of_srun()
     cuda = torch.cuda.is_available()
     local = int(os.environ["LOCAL_RANK"])
     device = torch.device("cuda", local) if cuda else torch.device("cpu")

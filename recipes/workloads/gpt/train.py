@@ -206,7 +206,15 @@ def rank_of():
     return dist.get_rank() if dist.is_initialized() else 0
 
 
+def ranks_of_srun():
+    """What torchrun would have set, where srun started the ranks."""
+    names = {"RANK": "SLURM_PROCID", "WORLD_SIZE": "SLURM_NTASKS", "LOCAL_RANK": "SLURM_LOCALID"}
+    if "RANK" not in os.environ and all(n in os.environ for n in names.values()):
+        os.environ.update({name: os.environ[slurm] for name, slurm in names.items()})
+
+
 def start(a):
+    ranks_of_srun()
     cuda = torch.cuda.is_available()
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if cuda else torch.device("cpu")
     if cuda:

@@ -1,0 +1,59 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The ready campaigns: each says in its first ten lines what it asks, takes and needs, is fit to run, and finds on
+# scheduler fake what was measured (tests/fixtures/truth).
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	ROOT=$BATS_TEST_DIRNAME/../..
+	FETTLE=${FETTLE_BUILD:-$ROOT/build/release}/fettle
+	TRUTH=$ROOT/tests/fixtures/truth
+	CAMPAIGNS=$(cd "$ROOT/recipes/campaigns" && ls ./*.lua | sed 's,^\./,,; s/\.lua$//' | grep -vxE 'demo|mini')
+}
+
+@test "each ready campaign says what it asks, how long it takes and what it needs" {
+	for c in $CAMPAIGNS; do
+		head=$(head -10 "$ROOT/recipes/campaigns/$c.lua")
+		echo "$c"
+		[ "$(grep -c '^-- ' <<<"$head")" -ge 4 ]
+		grep -q '^-- .*?$' <<<"$head"
+		grep -qE '^-- About .* (minutes|hour|minutes a node)\b' <<<"$head"
+		grep -q 'Needs ' <<<"$head"
+		grep -q "name = \"$c\"" "$ROOT/recipes/campaigns/$c.lua"
+		[ "$(sed -n 's/^	question = "\(.*\)",$/\1/p' "$ROOT/recipes/campaigns/$c.lua" | wc -w)" -ge 6 ]
+	done
+}
+
+@test "each ready campaign is fit to run" {
+	for c in $CAMPAIGNS; do
+		run "$FETTLE" check "$ROOT/recipes/campaigns/$c.lua"
+		echo "$output"
+		[ "$status" -eq 0 ]
+		[[ $output == *"fit to run"* ]]
+	done
+}
+
+# won KNOB=VALUE: in how many of the ten campaigns
+won() {
+	jq --arg k "${1%%=*}" --arg v "${1#*=}" '.candidates[] | select(.knob == $k and .value == $v) | .won' out.json
+}
+
+@test "each ready campaign finds what was measured, and nothing that was not" {
+	cd "$BATS_TEST_TMPDIR"
+	[ "$(grep -v '^#' "$TRUTH/winners.tsv" | cut -f1)" = "$CAMPAIGNS" ]
+	grep -v '^#' "$TRUTH/winners.tsv" | while IFS=$'\t' read -r c winner loser; do
+		"$FETTLE" simulate "$ROOT/recipes/campaigns/$c.lua" -t "$TRUTH/$c.json" -n 10 --json >out.json
+		echo "$c: $(jq -c '[.unfinished, .false_wins, .true_wins]' out.json)"
+		jq -e '.unfinished == 0 and .false_wins == 0' out.json
+		[ "$winner" = - ] || [ "$(won "$winner")" -ge 8 ]
+		[ "$loser" = - ] || [ "$(won "$loser")" -eq 0 ]
+	done
+}
+
+@test "nightly-health names the slow node" {
+	cd "$BATS_TEST_TMPDIR"
+	"$FETTLE" run -q -s fake --fake "$TRUTH/nightly-health.json" -w ws "$ROOT/recipes/campaigns/nightly-health.lua"
+	"$FETTLE" nodes -w ws --json >nodes.json
+	jq -e '[.nodes[] | select(.slow)] | length == 1' nodes.json
+}
