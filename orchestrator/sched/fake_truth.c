@@ -41,8 +41,7 @@ static const char *const members[] = {
 	"hand_over",      "slow_node",    "slow_node_by", "acks",      "sd_step",
 	"slow_p",         "slow",         "step_drift",   "outlier_p", "outlier",
 	"neighbour_p",    "neighbour",    "throttle_p",   "throttle",  "steps",
-	"blocks_at_most", "time_limit_s", "ahead",        "ranks",
-	NULL,
+	"blocks_at_most", "time_limit_s", "ahead",        "ranks",     NULL,
 };
 static const char *const fault_members[] = {
 	"lost",         "void",        "node_fail",

@@ -101,8 +101,8 @@ const struct lint_finding *lint_refusal(const struct lint_finding *f, size_t n, 
 /* Everything about a campaign with its sources, and its first error that is not about a value of a
  * knob: the campaign itself does not do what it says. *blocking is an index; n: there is none. */
 /* The same when these settings were accepted: what a value does may depend on them. */
-int lint_accepted(const struct recipe *r, const struct script_sources *s, const struct kvs *settings,
-		  struct lint_finding **out, size_t *n, struct err *e);
+int lint_accepted(const struct recipe *r, const struct script_sources *s,
+		  const struct kvs *settings, struct lint_finding **out, size_t *n, struct err *e);
 int lint_campaign(struct lint_input *in, const struct recipe *r, const struct script_sources *s,
 		  struct lint_finding **out, size_t *n, size_t *blocking, struct err *e);
 #endif

@@ -53,8 +53,8 @@ int lint_settle(struct recipe *r, const struct script_sources *s, struct err *e)
 		       r->n_knobs > 1 || r->knobs[0].values.n > 1 ? "; and so on" : "");
 }
 
-int lint_accepted(const struct recipe *r, const struct script_sources *s, const struct kvs *settings,
-		  struct lint_finding **out, size_t *n, struct err *e)
+int lint_accepted(const struct recipe *r, const struct script_sources *s,
+		  const struct kvs *settings, struct lint_finding **out, size_t *n, struct err *e)
 {
 	struct lint_input *in = lint_input_new();
 	int rc = lint_input_recipe(in, r, settings, e);

@@ -3,8 +3,8 @@
 return {
 	command = {
 		"python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=gpu",
-		path("gpt/train.py"), "--parallel", "fsdp", "--layers", "4", "--width", "4096", "--batch-size", "4", "--lr", "1e-4", "--amp",
-		"--fused-optimizer", "--documents", "512", "--cached-batches", "80", "--read-loss-late",
+		path("gpt/train.py"), "--parallel", "fsdp", "--layers", "4", "--width", "4096", "--batch-size", "4",
+		"--lr", "1e-4", "--amp", "--fused-optimizer", "--documents", "512", "--cached-batches", "80", "--read-loss-late",
 	},
 	env = { NCCL_DEBUG = "INFO", NCCL_DEBUG_SUBSYS = "INIT,ENV" }, -- NCCL's own words on every rank
 	window = { warmup_steps = 20, steps = 60 },

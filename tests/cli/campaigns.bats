@@ -17,7 +17,7 @@ setup() {
 		head=$(head -10 "$ROOT/recipes/campaigns/$c.lua")
 		echo "$c"
 		[ "$(grep -c '^-- ' <<<"$head")" -ge 4 ]
-		grep -q '^-- .*?$' <<<"$head"
+		grep -q '^-- .*?' <<<"$head"
 		grep -qE '^-- About .* (minutes|hour|minutes a node)\b' <<<"$head"
 		grep -q 'Needs ' <<<"$head"
 		grep -q "name = \"$c\"" "$ROOT/recipes/campaigns/$c.lua"
