@@ -6,7 +6,8 @@ return {
 	command = {
 		"python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=gpu",
 		path("gpt/train.py"), "--parallel", "ddp", "--layers", "4", "--width", "4096", "--batch-size", "4",
-		"--lr", "1e-4", "--amp", "--fused-optimizer", "--documents", "512", "--cached-batches", "80", "--read-loss-late", "--bucket-cap-mb", "25",
+		"--lr", "1e-4", "--amp", "--fused-optimizer", "--documents", "512", "--cached-batches", "80", "--read-loss-late",
+		"--bucket-cap-mb", "25",
 	},
 	env = {
 		NCCL_DEBUG = "INFO", NCCL_DEBUG_SUBSYS = "INIT,ENV", -- NCCL's own words on every rank
