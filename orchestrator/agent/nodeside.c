@@ -154,10 +154,12 @@ static void look(struct nodeside *n)
 static void begin_trial(struct nodeside *n, const char *args)
 {
 	unsigned long block = 0;
+	long long asked = 0;
 	struct err e = {0};
 	int slot = -1;
 
-	if (sscanf(args, "%lu %d", &block, &slot) != 2 || slot < 0 || enter_block(n, block, &e)) {
+	if (sscanf(args, "%lld %lu %d", &asked, &block, &slot) != 3 || slot < 0 ||
+	    enter_block(n, block, &e)) {
 		if (!e.code)
 			err_set(&e, ERR_STATE, "trial \"%s\" is no block and slot", args);
 		say_error(n, &e);
@@ -170,7 +172,7 @@ static void begin_trial(struct nodeside *n, const char *args)
 	shm_before(SHM_DIR, &n->shm);
 	n->watch_at = mono_us();
 	n->watch_until = mono_us() + WATCH_MOST_US;
-	printf("@%s ready %lld\n", n->place.node, utc_us());
+	printf("@%s ready %lld %lld\n", n->place.node, asked, utc_us());
 }
 
 /* Processes of the trial that live here; with a signal they are sent it. */
@@ -222,7 +224,7 @@ static void forget_trial(struct nodeside *n)
 	shm_free(&n->shm);
 }
 
-static void end_trial(struct nodeside *n)
+static void end_trial(struct nodeside *n, const char *asked)
 {
 	size_t leftovers, shm;
 	bool cleaned;
@@ -232,7 +234,8 @@ static void end_trial(struct nodeside *n)
 	leftovers = end_rest(n, n->block->limits.grace_s, &cleaned);
 	shm = shm_clean(SHM_DIR, &n->shm, n->start_us);
 	say_report(n);
-	printf("@%s ended %lld %zu %zu %d\n", n->place.node, utc_us(), leftovers, shm, cleaned);
+	printf("@%s ended %s %lld %zu %zu %d\n", n->place.node, asked, utc_us(), leftovers, shm,
+	       cleaned);
 	forget_trial(n);
 }
 
@@ -255,11 +258,11 @@ static void obey(struct nodeside *n, char *line)
 		kvs_set(&n->added, line + strlen("set "), eq + 1);
 	} else if (str_starts(line, "trial ")) {
 		begin_trial(n, line + strlen("trial "));
-	} else if (str_eq(line, "look")) {
+	} else if (str_starts(line, "look ")) {
 		look(n);
-		printf("@%s looked %lld\n", n->place.node, utc_us());
-	} else if (str_eq(line, "end")) {
-		end_trial(n);
+		printf("@%s looked %s %lld\n", n->place.node, line + strlen("look "), utc_us());
+	} else if (str_starts(line, "end ")) {
+		end_trial(n, line + strlen("end "));
 	}
 	fflush(stdout);
 }

@@ -46,9 +46,9 @@ struct node {
 struct nodestep {
 	struct node *v;
 	size_t n;
-	int fd;    /* srun's stdin, stdout and stderr; -1: it has ended */
-	pid_t pid; /* its parent; 0: reaped */
-	int64_t asked_us;
+	int fd;          /* srun's stdin, stdout and stderr; -1: it has ended */
+	pid_t pid;       /* its parent; 0: reaped */
+	int64_t look_us; /* when the last look was asked for */
 	struct buf line;
 	char said[WHY_MAX]; /* srun's last words */
 };
@@ -91,16 +91,16 @@ static struct node *node_of(struct nodestep *s, const char *name)
 	return NULL;
 }
 
-/* The answer was written between the question and now. */
-static void take_clock(struct nodestep *s, struct node *n, int64_t theirs)
+/* The answer was written between its question and now. */
+static void take_clock(struct node *n, int64_t asked, int64_t theirs)
 {
-	int64_t now = utc_us(), error = (now - s->asked_us) / 2;
+	int64_t now = utc_us(), error = (now - asked + 1) / 2;
 
-	if (theirs <= 0 || error < 0 || (n->has_clock && error >= n->error_us))
+	if (theirs <= 0 || asked <= 0 || now < asked || (n->has_clock && error >= n->error_us))
 		return;
 	n->has_clock = true;
 	n->error_us = error;
-	n->offset_us = theirs - (s->asked_us + error);
+	n->offset_us = theirs - (asked + error);
 }
 
 static void take_hello(struct node *n, char *rest)
@@ -137,8 +137,10 @@ static void take_answer(struct nodestep *s, char *line)
 	} else if (str_eq(verb, "error")) {
 		str_copy(n->why, sizeof n->why, line);
 	} else {
-		take_clock(s, n, next_number(&line));
-		n->looked = n->looked || str_eq(verb, "looked");
+		int64_t asked = next_number(&line);
+
+		take_clock(n, asked, next_number(&line));
+		n->looked = n->looked || (str_eq(verb, "looked") && asked == s->look_us);
 		if (str_eq(verb, "ended"))
 			take_ended(n, line);
 	}
@@ -329,7 +331,6 @@ static bool launch(struct nodestep *s, char *const *dirs)
 		return false;
 	}
 	step_argv(s, self, dirs, &argv);
-	s->asked_us = utc_us();
 	s->pid = procs_fork_silent();
 	if (s->pid == 0) {
 		close(fd[0]);
@@ -442,7 +443,6 @@ __attribute__((format(printf, 2, 3))) static void tell(struct nodestep *s, const
 	va_start(ap, fmt);
 	buf_vprintf(&b, fmt, ap);
 	va_end(ap);
-	s->asked_us = utc_us();
 	/* srun does not read: it hangs, and so would we. */
 	if (s->fd >= 0 && send(s->fd, b.data, b.len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)b.len)
 		reap(s);
@@ -461,7 +461,7 @@ void nodestep_trial(struct nodestep *s, size_t block, int slot, const struct kvs
 	for (size_t i = 0; i < added->n; i++)
 		if (!strchr(added->v[i].value, '\n'))
 			tell(s, "set %s=%s\n", added->v[i].key, added->v[i].value);
-	tell(s, "trial %zu %d\n", block, slot);
+	tell(s, "trial %lld %zu %d\n", (long long)utc_us(), block, slot);
 }
 
 void nodestep_look(struct nodestep *s)
@@ -470,7 +470,8 @@ void nodestep_look(struct nodestep *s)
 		return;
 	for (size_t i = 0; i < s->n; i++)
 		s->v[i].looked = false;
-	tell(s, "look\n");
+	s->look_us = utc_us();
+	tell(s, "look %lld\n", (long long)s->look_us);
 }
 
 bool nodestep_looking(const struct nodestep *s)
@@ -497,7 +498,7 @@ void nodestep_end(struct nodestep *s, int64_t grace_s, pid_t leader, struct evid
 	*sum = (struct nodestep_sum){.cleaned = true};
 	if (!s || s->fd < 0)
 		return;
-	tell(s, "end\n");
+	tell(s, "end %lld\n", (long long)utc_us());
 	wait_for(s, all_ended, grace_s * 1000000 + REPORT_US, NULL);
 	for (size_t i = 0; i < s->n; i++) {
 		struct node *n = &s->v[i];

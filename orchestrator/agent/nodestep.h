@@ -8,14 +8,16 @@
  *
  * The step hears lines on stdin, which srun gives to all tasks:
  *   set NAME=VALUE      a variable that the agent adds to the next trial
- *   trial BLOCK SLOT    a trial begins: index of the block's directory among the arguments, slot
- *   look                read the evidence now
- *   end                 the trial is over: end what is left, report
- * and each node answers in lines of less than 1,000 bytes, which srun keeps whole:
+ *   trial ASKED_US BLOCK SLOT   a trial begins: index of the block's directory among the arguments,
+ *                       slot
+ *   look ASKED_US       read the evidence now
+ *   end ASKED_US        the trial is over: end what is left, report
+ * (ASKED_US: when that was asked, by the agent's clock; it comes back with the answer) and each
+ * node answers in lines of less than 1,000 bytes, which srun keeps whole:
  *   @NODE hello UTC_US MONO_US BOOT_ID MACHINE SWITCHES
- *   @NODE ready UTC_US, @NODE looked UTC_US
+ *   @NODE ready ASKED_US UTC_US, @NODE looked ASKED_US UTC_US
  *   @NODE more TEXT     a piece of the report (the members of evidence_write() as one object)
- *   @NODE ended UTC_US LEFTOVERS SHM_REMOVED CLEANED    all of it was sent
+ *   @NODE ended ASKED_US UTC_US LEFTOVERS SHM_REMOVED CLEANED   all of it was sent
  *   @NODE error TEXT    why this node cannot do it
  * The clocks of nodes differ. From the times of a question and of its answer follows by how much,
  * within half the time between them; the best answer of a trial is kept.

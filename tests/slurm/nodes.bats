@@ -26,12 +26,12 @@ three_nodes() {
 		slots: [{slot: 0, arm: 1, repeat: 0, kind: "timed"}]} | '"${2:-.}" >"$B/block.json"
 }
 
-# The job of that block ends well. $1: its PATH
+# The job of that block ends (sbatch --wait looks every 10 s). $1: its PATH
 on_three_nodes() {
-	sbatch --wait -N3 -n3 --exclusive -o "$B/agent.out" --wrap "PATH='${1:-$PATH}' exec '$AGENT' '$B'" || {
-		cat "$B/agent.out"
-		return 1
-	}
+	sbatch -N3 -n3 --exclusive -o "$B/agent.out" --wrap "PATH='${1:-$PATH}' exec '$AGENT' '$B'"
+	wait_for test -e "$B/done.json"
+	wait_for no_jobs
+	cat "$B/agent.out"
 }
 
 t() { jq -r "$1" "$B/t00.json"; }
@@ -59,7 +59,7 @@ forever='i=0; while :; do [ $SLURM_PROCID != 0 ] || echo step $((++i)); sleep 0.
 		# two ranks and nothing of other nodes: each has a sleep at most
 		awk '$2 == "tree" && $3 > n { n = $3 } END { exit !(n >= 2 && n <= 4) }' "$B/samples.$node"
 	done
-	[ -z "$(pgrep -f 'fettle-agent sample')" ]
+	wait_for no_process "fettle-agent sample $B"
 }
 
 @test "a job step that cannot be made costs its evidence, not the trial" {
