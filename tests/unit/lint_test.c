@@ -114,7 +114,7 @@ static void test_three_variables_at_once_are_refused(void **state)
 		assert_non_null(why);
 		assert_contains(why, "3 things change at once");
 		assert_contains(why, "hidden_size 5120 -> 5128 makes another model of it");
-		assert_ok(lint_input_recipe(in, l.recipe, &e));
+		assert_ok(lint_input_recipe(in, l.recipe, NULL, &e));
 		found = lint_these(in);
 		assert_non_null(lint_found(&found, "target_over_peak"));
 		assert_contains(lint_found(&found, "target_over_peak")->what, says[i]);
