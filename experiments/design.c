@@ -239,6 +239,7 @@ size_t design_allocation_blocks(const struct design_allocation *a)
 		n = shared_out(a);
 		break;
 	case STAGE_CONVERGE:
+	case STAGE_PROFILE:
 		break;
 	}
 	return at_least_one(n < a->known ? n : a->known);

@@ -45,8 +45,9 @@ MODEL_WORDS(knob_class, CLASS_OPTIMISATION, "neutral", "numerics", "optimisation
 MODEL_WORDS(knob_how, HOW_KEY, "env", "arg", "bundle", "key")
 MODEL_WORDS(proof_level, PROOF_EFFECTIVE, "none", "delivered", "acknowledged", "effective")
 MODEL_WORDS(run_mode, MODE_STRICT, "quick", "standard", "long", "strict")
-MODEL_WORDS(stage_kind, STAGE_CONVERGE, "aa", "verify", "screen", "confirm", "ablate", "final",
-	    "soak", "canary", "converge")
+MODEL_WORDS(stage_kind, STAGE_PROFILE, "aa", "verify", "screen", "confirm", "ablate", "final",
+	    "soak", "canary", "converge", "profile")
+MODEL_WORDS(profile_wish, PROFILE_YES, "unsaid", "no", "yes")
 MODEL_WORDS(arm_role, ROLE_TREATMENT, "baseline", "treatment")
 MODEL_WORDS(hypothesis_state, HYP_TESTED, "proposed", "linted_out", "not_tried", "screened_out",
 	    "tested")
@@ -303,6 +304,7 @@ void recipe_free(struct recipe *r)
 	free(r->converge.metric);
 	free(r->converge.stat);
 	free(r->converge.seed_env);
+	kvs_free(&r->thresholds);
 	free(r->scheduler);
 	free(r->hash);
 	free(r);

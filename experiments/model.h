@@ -35,7 +35,8 @@ enum stage_kind {
 	STAGE_FINAL,
 	STAGE_SOAK,
 	STAGE_CANARY,
-	STAGE_CONVERGE /* the long run of a pending fix */
+	STAGE_CONVERGE, /* the long run of a pending fix */
+	STAGE_PROFILE   /* one untimed trial of the incumbent under a profiler */
 };
 enum arm_role {
 	ROLE_BASELINE,
@@ -98,6 +99,10 @@ enum { QUALITY_RULES = QUALITY_NEIGHBOUR + 1 };
  * nodes as there are. */
 enum placement { PLACEMENT_ANY, PLACEMENT_SAME, PLACEMENT_SPREAD };
 enum quality_action { QUALITY_OFF, QUALITY_NOTE, QUALITY_VOID }; /* off, note, void */
+/* Whether a campaign profiles its baseline and each new incumbent; unsaid: where it is a Python
+ * program that runs. */
+enum profile_wish { PROFILE_UNSAID, PROFILE_NO, PROFILE_YES };
+MODEL_ENUM(profile_wish)
 MODEL_ENUM(quality_rule)
 MODEL_ENUM(placement)
 MODEL_ENUM(quality_action)
@@ -407,9 +412,11 @@ struct recipe {
 	int blocks_per_allocation; /* of the stages whose units are compared, default 1 */
 	int warmup_trials;         /* per allocation, default 1 */
 	struct quality_settings quality;
-	uint64_t seed;   /* 0: derived from the campaign's uuid */
-	char *scheduler; /* a name of sched/; NULL: from the command line or local */
-	char *hash;      /* of all sources */
+	enum profile_wish profile;
+	struct kvs thresholds; /* limits of rules by their names, as text */
+	uint64_t seed;         /* 0: derived from the campaign's uuid */
+	char *scheduler;       /* a name of sched/; NULL: from the command line or local */
+	char *hash;            /* of all sources */
 };
 /* What is put before a workload's command so that it runs on these resources: nothing for "exec",
  * else srun, mpirun or torchrun with their numbers. A "script" has srun or the like inside: env(1)

@@ -119,6 +119,7 @@ static bool has_experiments(const struct stage_row *r)
 	case STAGE_SOAK:
 	case STAGE_CANARY:
 	case STAGE_CONVERGE:
+	case STAGE_PROFILE:
 		return false;
 	}
 	return false;

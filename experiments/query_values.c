@@ -36,7 +36,9 @@ const char *const query_sql_values[] = {
 	[SIGNALS] = "SELECT d.name, m.stat, m.value FROM trial t "
 		    "JOIN attempt a ON a.id = t.attempt AND a.state = 'valid' "
 		    "JOIN metric m ON m.trial = t.id JOIN metric_def d ON d.id = m.def "
-		    "WHERE t.arm = :arm AND t.kind = 'timed' AND t.state = 'ok' "
+		    "WHERE t.arm = :arm AND t.state = 'ok' AND (t.kind = 'timed' OR "
+		    "(SELECT s.kind FROM arm r JOIN stage s ON s.id = r.stage WHERE r.id = :arm) "
+		    "= 'profile') "
 		    "AND m.label = (SELECT id FROM labelset WHERE labels = '') "
 		    "ORDER BY d.name, m.stat, t.id",
 	[EFFECTIVE] =

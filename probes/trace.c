@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/trace.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -315,16 +316,31 @@ static double wait_ratio(const struct timeline_wait *w)
 	return w->wall_ns ? (double)w->wait_ns / (double)w->wall_ns : 0;
 }
 
-static void emit_straggler(struct emit *o, const struct timeline_wait *w, const int *rank, size_t n)
+static double exposed_ratio(const struct timeline *t)
+{
+	const struct timeline_row *sum = timeline_sum(t);
+
+	return sum->wall_ns ? (double)sum->comm_exposed_ns / (double)sum->wall_ns : 0;
+}
+
+/* What the others lose to the rank that waits least: no more than they wait inside collectives with
+ * nothing else to do. */
+static void emit_straggler(struct emit *o, struct timeline *const *ranks,
+			   const struct timeline_wait *w, const int *rank, size_t n)
 {
 	struct buf text = {0};
 	size_t least = 0;
-	double others = 0;
+	double others = 0, exposed = 0, lost;
 
 	for (size_t i = 1; i < n; i++)
 		least = w[i].wait_ns < w[least].wait_ns ? i : least;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		others += i == least ? 0 : wait_ratio(&w[i]) / (double)(n - 1);
+		exposed += i == least ? 0 : exposed_ratio(ranks[i]) / (double)(n - 1);
+	}
+	lost = fmin(others - wait_ratio(&w[least]), exposed - exposed_ratio(ranks[least]));
+	emit_value(o, "straggler_ratio", fmax(0, fmin(1, lost)), NULL);
+	emit_value(o, "straggler_rank", rank[least], NULL);
 	if (others - wait_ratio(&w[least]) < STRAGGLER_RATIO)
 		return;
 	buf_printf(&text,
@@ -344,10 +360,10 @@ void trace_emit_waits(struct emit *o, struct timeline *const *ranks, const int *
 		if (!w[i].matched)
 			continue;
 		o->rank = rank[i];
-		emit_value(o, "coll_wait_ratio", wait_ratio(&w[i]), NULL);
+		emit_value(o, "coll_wait_ratio", fmin(1, wait_ratio(&w[i])), NULL);
 	}
 	o->rank = own;
 	if (n > 1 && w[0].matched)
-		emit_straggler(o, w, rank, n);
+		emit_straggler(o, ranks, w, rank, n);
 	free(w);
 }

@@ -9,6 +9,7 @@
 #include "orchestrator/base/address.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/base/proc.h"
 
 enum {
 	ARMS_MAX = 1024,   /* a screen of hundreds of candidates is already cut into rounds */
@@ -238,6 +239,7 @@ static void read_top(struct jread *r, yajl_val top, struct block *b)
 	read_limits(r, top, &b->limits);
 	jread_texts(r, top, "launch", ARGV_MAX, &b->launch);
 	read_container(r, top, b);
+	jread_texts(r, top, "profiler", ARGV_MAX, &b->profiler);
 	b->workdir = xstrdup(jread_need_text(r, top, "workdir"));
 	if (b->workdir[0] != '/')
 		jread_fail(r, "workdir", "\"%s\" is not an absolute path", b->workdir);
@@ -278,6 +280,15 @@ int block_read(const char *path, struct block **out, struct err *e)
 	return rc;
 }
 
+bool block_profiles(const struct block *b, const char *path)
+{
+	_cleanup_free_ char *found = b->profiler.n && !b->container.runtime
+					     ? proc_which(b->profiler.v[0], path ? path : "")
+					     : NULL;
+
+	return found && fs_exists("/dev/nvidiactl");
+}
+
 bool block_launches(const struct block *b, const struct block_slot *slot)
 {
 	return b->launch.n > 0 || str_eq(fs_basename(b->arms[slot->arm_index].argv.v[0]), "srun");
@@ -310,6 +321,7 @@ void block_free(struct block *b)
 	strv_free(&b->launch);
 	container_done(&b->container);
 	strv_free(&b->container_env);
+	strv_free(&b->profiler);
 	strv_free(&b->secrets);
 	strv_free(&b->env_prefixes);
 	kvs_free(&b->env);

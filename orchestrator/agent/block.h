@@ -53,6 +53,7 @@ struct block {
 	struct strv launch;
 	struct container container; /* runtime NULL: none */
 	struct strv container_env;  /* names whose values must hold inside, beside the arms' */
+	struct strv profiler;       /* put before the command where block_profiles() */
 	char *workdir;
 	struct kvs env;
 	struct strv secrets, env_prefixes;
@@ -71,6 +72,8 @@ int block_read(const char *path, struct block **out, struct err *e);
 /* Are the ranks of this slot started by a launcher, so that they may be nobody's descendants here
  * (srun)? */
 bool block_launches(const struct block *b, const struct block_slot *slot);
+/* Is the block's profiler here (looked up in `path`), and a device for it? */
+bool block_profiles(const struct block *b, const char *path);
 const struct block_slot *block_slot_of(const struct block *b,
 				       int slot); /* NULL: none of that number */
 void block_free(struct block *b);                 /* NULL is fine */

@@ -133,6 +133,11 @@ static int make_dirs(struct run *t, struct err *e)
 
 		rc = make_dir(path, e);
 	}
+	if (!rc && t->c->block->profiler.n) { /* kept: a profiler makes none of its own */
+		_cleanup_free_ char *path = fs_join(t->dir, "profile");
+
+		rc = make_dir(path, e);
+	}
 	return rc;
 }
 
@@ -236,6 +241,9 @@ static int make_argv(struct run *t, struct err *e)
 		strv_add(argv, b->launch.v[i]);
 	if (b->container.runtime)
 		rc = enter_container(t, argv, e);
+	if (block_profiles(b, kvs_get(&t->env.vars, "PATH")))
+		for (size_t i = 0; i < b->profiler.n; i++)
+			strv_add(argv, b->profiler.v[i]);
 	for (size_t i = 0; i < t->arm->argv.n; i++)
 		strv_add(argv, t->arm->argv.v[i]);
 	strv_end(argv);

@@ -225,6 +225,8 @@ static void add_own(struct adding *a, const struct block *b, const struct block_
 	put_number(a, "FETTLE_ARM_INDEX", (int64_t)slot->arm_index, false);
 	put_number(a, "FETTLE_BLOCK", b->block, false);
 	put_names(a, b);
+	if (block_profiles(b, kvs_get(&a->env->vars, "PATH")))
+		put(a, "FETTLE_PROFILER", "nsys");
 	put_path(a, "TMPDIR", dir, "tmp", true);
 	put_path(a, "XDG_CACHE_HOME", dir, "cache", true);
 	put_weak(a, "MASTER_ADDR", b->launch.n ? host : "127.0.0.1");

@@ -117,6 +117,9 @@ static void print_runs(const struct outline *o)
 	printf("  validation  %3zu runs at most\n", o->confirm_runs);
 	printf("  fixing      %3zu runs, soak %zu\n", o->final_runs, o->soak_runs);
 	printf("  warm-up     %3zu runs, never counted\n", o->warm_runs);
+	if (o->profile_runs)
+		printf("  profile     %3zu runs at most, never timed (profile = false: none)\n",
+		       o->profile_runs);
 	printf("  together    %3zu runs at most", o->runs);
 	if (isfinite(o->node_hours))
 		printf(", %.2f node-hours", o->node_hours);
@@ -244,6 +247,7 @@ static void print_json(const struct recipe *r, const struct outline *o, const st
 	json_set_i64(j, "runs_final", (int64_t)o->final_runs);
 	json_set_i64(j, "runs_soak", (int64_t)o->soak_runs);
 	json_set_i64(j, "runs_warmup", (int64_t)o->warm_runs);
+	json_set_i64(j, "runs_profile_max", (int64_t)o->profile_runs);
 	json_set_i64(j, "runs_max", (int64_t)o->runs);
 	json_set_number(j, "node_hours_max", o->node_hours);
 	json_set_number(j, "gpu_hours_max", o->gpu_hours);

@@ -50,6 +50,7 @@ static size_t *place_of(struct noise *n, enum stage_kind k)
 	case STAGE_SOAK:
 	case STAGE_CANARY:
 	case STAGE_CONVERGE:
+	case STAGE_PROFILE:
 		break;
 	}
 	return NULL;

@@ -153,8 +153,10 @@ static void count_runs(const struct recipe *r, const struct design_question *q, 
 	blocks = o->aa_blocks + confirm + finals;
 	o->warm_runs = ((blocks + unit - 1) / unit + screen + (r->soak_trials > 0)) *
 		       (size_t)r->warmup_trials;
+	/* The baseline, and every winner that another round starts from. */
+	o->profile_runs = profile_wanted(r) ? 1 + (q->stages > 0 ? q->stages - 1 : 0) : 0;
 	o->runs = o->aa_runs + o->screen_runs + o->confirm_runs + o->final_runs + o->soak_runs +
-		  o->warm_runs;
+		  o->warm_runs + o->profile_runs;
 }
 
 static void count_hours(const struct recipe *r, struct outline *o)

@@ -70,10 +70,19 @@ int allocation_unit(const struct campaign *c)
 
 /* -- how many blocks fit ----------------------------------------------------------------------- */
 
+/* Trials before the timed ones; the trial under a profiler is no timed one either. */
+static size_t untimed_of_block(const struct campaign *c, const struct stage_row *s)
+{
+	return s->kind == STAGE_CONVERGE  ? 0
+	       : s->kind == STAGE_PROFILE ? 1
+					  : (size_t)c->recipe->warmup_trials;
+}
+
 static size_t trials_of_block(const struct campaign *c, const struct stage_row *s, size_t n_arms)
 {
 	return s->kind == STAGE_SOAK       ? (size_t)c->recipe->soak_trials
 	       : s->kind == STAGE_CONVERGE ? n_arms
+	       : s->kind == STAGE_PROFILE  ? 0
 					   : n_arms * (size_t)c->recipe->repeats;
 }
 
@@ -81,8 +90,9 @@ static size_t trials_of_block(const struct campaign *c, const struct stage_row *
 static double worst_s(const struct campaign *c, const struct stage_row *s, size_t slots)
 {
 	struct workload w = method_workload(c->recipe, s->kind);
+	int grace_s = s->kind == STAGE_PROFILE ? METHOD_PROFILE_GRACE_S : METHOD_GRACE_S;
 
-	return (double)(w.trial_limit_s + 2 * METHOD_GRACE_S) * (double)slots;
+	return (double)(w.trial_limit_s + 2 * grace_s) * (double)slots;
 }
 
 /* The same by what this campaign's trials took so far with what came between them; the long run
@@ -99,9 +109,8 @@ static double usual_s(const struct campaign *c, const struct stage_row *s, size_
 
 int64_t allocation_length_s(const struct campaign *c, const struct stage_row *s)
 {
-	size_t warm = s->kind == STAGE_CONVERGE ? 0 : (size_t)c->recipe->warmup_trials;
-
-	return (int64_t)worst_s(c, s, warm + trials_of_block(c, s, s->n_arms)) + SLACK_S;
+	return (int64_t)worst_s(c, s, untimed_of_block(c, s) + trials_of_block(c, s, s->n_arms)) +
+	       SLACK_S;
 }
 
 /* How long an allocation that is submitted now may last by the limits of jobs and the window, s. */
@@ -339,14 +348,13 @@ int allocation_submit(struct campaign *c, const struct stage_row *s, int64_t all
 static struct slot *plan_slots(const struct campaign *c, const struct stage_row *s, size_t index,
 			       const size_t *arms, size_t n_arms, size_t *n)
 {
-	const struct recipe *r = c->recipe;
-	size_t warm = s->kind == STAGE_CONVERGE ? 0 : (size_t)r->warmup_trials;
-	size_t timed = trials_of_block(c, s, n_arms);
-	struct slot *v = xcalloc(warm + timed, sizeof *v);
-	_cleanup_free_ size_t *order = xcalloc(timed, sizeof *order);
+	size_t warm = untimed_of_block(c, s), timed = trials_of_block(c, s, n_arms);
+	struct slot *v = xcalloc(warm + timed + 1, sizeof *v);
+	_cleanup_free_ size_t *order = xcalloc(timed + 1, sizeof *order);
 	_cleanup_free_ int *seen = xcalloc(s->n_arms, sizeof *seen);
 
-	design_order(c->row.seed, (uint64_t)s->seq, index, n_arms, timed / n_arms, order);
+	if (timed)
+		design_order(c->row.seed, (uint64_t)s->seq, index, n_arms, timed / n_arms, order);
 	for (size_t i = 0; i < warm; i++)
 		v[i] = (struct slot){.arm = s->arms[0].id, .repeat = (int)i, .kind = SLOT_WARMUP};
 	for (size_t i = 0; i < timed; i++) {

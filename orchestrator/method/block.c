@@ -106,14 +106,14 @@ static struct json *window_json(const struct workload *w)
 	return o;
 }
 
-static struct json *limits_json(const struct workload *w)
+static struct json *limits_json(const struct workload *w, enum stage_kind kind)
 {
 	struct json *o = json_object();
 
 	json_set_i64(o, "trial_s", w->trial_limit_s);
 	json_set_i64(o, "log_bytes", w->log_limit_bytes);
 	json_set_i64(o, "work_bytes", WORK_LIMIT_BYTES);
-	json_set_i64(o, "grace_s", METHOD_GRACE_S);
+	json_set_i64(o, "grace_s", kind == STAGE_PROFILE ? METHOD_PROFILE_GRACE_S : METHOD_GRACE_S);
 	return o;
 }
 
@@ -182,6 +182,8 @@ static int arms_json(struct campaign *c, const struct stage_row *s, const char *
 
 		if (rc < 0)
 			return rc;
+		if (s->kind == STAGE_PROFILE)
+			profile_env(c, dir, &config);
 		json_add(arms, arm_json(&s->arms[i], &config, dir));
 		config_done(&config);
 	}
@@ -214,7 +216,7 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s,
 	json_set_i64(o, "attempt", b->attempt);
 	json_set_i64(o, "deadline_us", limits_close_us(c));
 	json_set(o, "window", window_json(&w));
-	json_set(o, "limits", limits_json(&w));
+	json_set(o, "limits", limits_json(&w, s->kind));
 	json_set(o, "launch", launch_json(&c->recipe->resources));
 	if (c->recipe->workload.container.runtime)
 		json_set(o, "container", container_json(c, s));
@@ -224,6 +226,8 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s,
 	json_set(o, "sampler", sampler_json(&c->recipe->samplers));
 	json_set(o, "evidence", evidence_json());
 	json_set(o, "arms", arms);
+	if (s->kind == STAGE_PROFILE)
+		json_set(o, "profiler", profile_command());
 	if (arms_json(c, s, dir, arms, e) < 0) {
 		json_free(o);
 		return NULL;
@@ -280,7 +284,8 @@ int block_write(struct campaign *c, const struct stage_row *s, const struct bloc
 		return 0;
 	}
 	text = json_print(j, true);
-	if ((rc = fs_mkdirs(dir, 0700, e)) < 0)
+	if ((rc = fs_mkdirs(dir, 0700, e)) < 0 ||
+	    (s->kind == STAGE_PROFILE && (rc = profile_hook(dir, e)) < 0))
 		return rc;
 	if (!str_eq(first, b->dir))
 		link_output(dir, first);

@@ -22,10 +22,10 @@ enum {
 				     missed beats */
 };
 
-static const struct stage_ops *const all_stages[] = {&baseline_aa,      &experiment_screen,
-						     &validate_confirm, &ablate_ablate,
-						     &fix_final,        &fix_soak,
-						     &converge_converge};
+static const struct stage_ops *const all_stages[] = {&baseline_aa,       &experiment_screen,
+						     &validate_confirm,  &ablate_ablate,
+						     &fix_final,         &fix_soak,
+						     &converge_converge, &profile_profile};
 
 const struct stage_ops *stage_ops_of(enum stage_kind k)
 {
@@ -620,6 +620,8 @@ static int act(struct campaign *c, const struct action *a, enum campaign_step *o
 	switch (a->kind) {
 	case ACT_PLAN_AA:
 		return baseline_plan(c, e);
+	case ACT_PLAN_PROFILE:
+		return profile_plan(c, a->round, e);
 	case ACT_HYPOTHESES:
 		return hypothesis_plan(c, a->round, e);
 	case ACT_PLAN_SCREEN:

@@ -115,4 +115,8 @@ bool campaign_again_differs(const struct campaign_again *a);
 
 const struct campaign_row *campaign_get(const struct campaign *c);
 
+/* Does a campaign of this recipe profile its baseline and each new incumbent, as far as the recipe
+ * says? Made-up trials are not profiled. */
+bool profile_wanted(const struct recipe *r);
+
 #endif

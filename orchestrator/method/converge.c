@@ -19,6 +19,8 @@ struct workload method_workload(const struct recipe *r, enum stage_kind k)
 	struct workload w = r->workload;
 	int64_t window = w.warmup_steps + w.steps;
 
+	if (k == STAGE_PROFILE && w.steps > 0)
+		w.steps = PROFILE_STEPS;
 	if (k != STAGE_CONVERGE)
 		return w;
 	if (w.steps > 0) {

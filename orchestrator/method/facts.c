@@ -90,6 +90,7 @@ int facts_load(struct campaign *c, struct err *e)
 	int rc;
 
 	facts_done(f);
+	f->profiles = profile_wanted(c->recipe) && !c->sched->results && !c->sched->keep;
 	if ((rc = query_stages(db, c->row.id, &f->stages, &f->n_stages, e)) < 0 ||
 	    (rc = query_hypotheses(db, c->row.id, &f->hyps, &f->n_hyps, e)) < 0 ||
 	    (rc = query_verdicts(db, c->row.id, &f->verdicts, &f->n_verdicts, e)) < 0 ||

@@ -39,7 +39,8 @@ static void name_signals(struct plan *p)
 		const struct signal_row *r = &p->rows[i];
 		bool mean = str_eq(r->stat, "mean");
 
-		if (!mean && !str_eq(r->stat, "p95") && !str_eq(r->stat, "max"))
+		if (!mean && !str_eq(r->stat, "p95") && !str_eq(r->stat, "max") &&
+		    !str_eq(r->stat, "min"))
 			continue;
 		p->signals = xgrow(p->signals, p->n_signals, &cap, sizeof *p->signals);
 		p->signals[p->n_signals++] = (struct signal){
@@ -86,6 +87,40 @@ static int load_ranks(struct plan *p, int64_t stage, int64_t arm, int *seen, str
 	return rc;
 }
 
+static bool has_signal(const struct plan *p, const struct signal_row *r)
+{
+	for (size_t i = 0; i < p->n_rows; i++)
+		if (str_eq(p->rows[i].metric, r->metric) && str_eq(p->rows[i].stat, r->stat))
+			return true;
+	return false;
+}
+
+/* Behind those of timed trials what the trial under a profiler showed: it was slowed by it, so that
+ * what both measured counts as the timed ones have it. */
+static int add_profile(struct plan *p, struct err *e)
+{
+	const struct stage_row *s = facts_stage(&p->c->facts, STAGE_PROFILE, p->round);
+	struct signal_row *rows = NULL;
+	size_t n = 0;
+	int rc = s ? query_arm_signals(p->c->ws->db, s->arms[0].id, &rows, &n, e) : 0;
+
+	if (rc < 0 || n == 0)
+		return rc;
+	p->rows = xrealloc(p->rows, p->n_rows + n, sizeof *p->rows);
+	for (size_t i = 0, had = p->n_rows; i < n; i++) {
+		struct plan before = {.rows = p->rows, .n_rows = had};
+
+		if (has_signal(&before, &rows[i])) {
+			free(rows[i].metric);
+			free(rows[i].stat);
+		} else {
+			p->rows[p->n_rows++] = rows[i];
+		}
+	}
+	free(rows);
+	return 0;
+}
+
 /* Signals of the incumbent: the A/A stage's, or those of the arm that was accepted last. */
 static int load_signals(struct plan *p, struct err *e)
 {
@@ -102,6 +137,8 @@ static int load_signals(struct plan *p, struct err *e)
 	rc = query_arm_signals(p->c->ws->db, arm, &p->rows, &p->n_rows, e);
 	if (rc == 0)
 		rc = load_ranks(p, s->id, arm, &seen, e);
+	if (rc == 0)
+		rc = add_profile(p, e);
 	if (rc == 0) {
 		name_signals(p);
 		add_facts(p, seen);
@@ -249,31 +286,67 @@ static void rank(struct plan *p)
 	}
 }
 
-static int store_findings(struct plan *p, const struct finding *f, size_t n, struct err *e)
+static int store_finding(struct plan *p, enum bottleneck b, double share, const char *rule,
+			 const char *evidence, struct err *e)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct finding_row row = {.round = p->round,
-					  .bottleneck = xstrdup(bottleneck_name(f[i].bottleneck)),
-					  .evidence = f[i].evidence,
-					  .rule = f[i].rule,
-					  .share = f[i].share};
-		int rc = query_finding_add(p->c->ws->db, p->c->row.id, &row, e);
+	struct finding_row row = {.round = p->round,
+				  .bottleneck = xstrdup(bottleneck_name(b)),
+				  .evidence = xstrdup(evidence),
+				  .rule = xstrdup(rule),
+				  .share = share};
+	int rc = query_finding_add(p->c->ws->db, p->c->row.id, &row, e);
 
-		free(row.bottleneck);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
+	free(row.bottleneck);
+	free(row.evidence);
+	free(row.rule);
+	return rc;
 }
 
-static int store(struct plan *p, const struct finding *f, size_t n_findings, struct err *e)
+/* One row a branch: what splits a finding belongs to its evidence. */
+static int store_findings(struct plan *p, const struct diagnosis *d, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < d->n_found && rc == 0; i++) {
+		const struct finding *f = &d->found[i];
+		struct buf text = {0};
+
+		if (f->under)
+			continue;
+		buf_str(&text, f->evidence);
+		for (size_t k = i + 1; k < d->n_found && d->found[k].under; k++)
+			buf_printf(&text, "; %s", d->found[k].evidence);
+		rc = store_finding(p, f->bottleneck, f->share, f->rule, text.data, e);
+		buf_free(&text);
+	}
+	return rc;
+}
+
+/* Branches that stay open, as rows without a bottleneck. */
+static int store_open(struct plan *p, const struct diagnosis *d, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < d->n_open && rc == 0; i++) {
+		const struct open_branch *o = &d->open[i];
+		_cleanup_free_ char *text = xasprintf("open: %s Not measured: %s", o->asks,
+						      o->missing);
+
+		rc = store_finding(p, BOTTLENECK_UNKNOWN, NAN, o->rule, text, e);
+	}
+	return rc;
+}
+
+static int store(struct plan *p, const struct diagnosis *d, struct err *e)
 {
 	struct db *db = p->c->ws->db;
 	int64_t id;
 	int rc = db_begin(db, "hypotheses", e);
 
 	if (rc == 0)
-		rc = store_findings(p, f, n_findings, e);
+		rc = store_findings(p, d, e);
+	if (rc == 0)
+		rc = store_open(p, d, e);
 	for (size_t i = 0; rc == 0 && i < p->n; i++)
 		rc = query_hypothesis_add(db, &p->hyps[i], &id, e);
 	if (rc == 0)
@@ -283,7 +356,7 @@ static int store(struct plan *p, const struct finding *f, size_t n_findings, str
 	return rc;
 }
 
-static void tell(struct plan *p, const struct finding *f, size_t n)
+static void tell(struct plan *p, const struct diagnosis *d)
 {
 	size_t proposed = 0;
 
@@ -292,9 +365,9 @@ static void tell(struct plan *p, const struct finding *f, size_t n)
 	if (p->c->recipe->aa_blocks == BLOCKS_NONE)
 		campaign_tell(p->c, PROGRESS_STEP, 2,
 			      "hypothesis: as the recipe has it, no baseline was asked for");
-	else if (n)
+	else if (d->n_found)
 		campaign_tell(p->c, PROGRESS_STEP, 2, "hypothesis: %s: %s",
-			      bottleneck_name(f[0].bottleneck), f[0].evidence);
+			      bottleneck_name(d->found[0].bottleneck), d->found[0].evidence);
 	else
 		campaign_tell(p->c, PROGRESS_STEP, 2, "hypothesis: no rule names a bottleneck");
 	campaign_tell(p->c, PROGRESS_STAGE, 2, "%zu candidate%s to try, %zu left out", proposed,
@@ -336,8 +409,7 @@ int hypothesis_plan(struct campaign *c, int round, struct err *e)
 {
 	struct plan p = {.c = c, .round = round};
 	struct script_signals signals;
-	struct finding *f = NULL;
-	size_t n = 0;
+	struct diagnosis d = {0};
 	int rc;
 
 	if ((rc = campaign_incumbent(c, &p.incumbent, e)) < 0 || (rc = load_signals(&p, e)) < 0)
@@ -347,7 +419,7 @@ int hypothesis_plan(struct campaign *c, int round, struct err *e)
 	    (rc = lint_accepted(c->recipe, &c->sources, &p.incumbent.settings, &p.lint, &p.n_lint,
 				e)) < 0)
 		goto out;
-	if ((rc = script_diagnose(&c->sources, &signals, &f, &n, e)) < 0)
+	if ((rc = script_diagnose(&c->sources, &signals, &c->recipe->thresholds, &d, e)) < 0)
 		goto out;
 	for (size_t i = 0; i < c->recipe->n_knobs; i++)
 		for (size_t j = 0; j < c->recipe->knobs[i].values.n; j++)
@@ -357,10 +429,10 @@ int hypothesis_plan(struct campaign *c, int round, struct err *e)
 	if (p.n == 0)
 		nothing_to_vary(&p);
 	rank(&p);
-	tell(&p, f, n);
-	rc = store(&p, f, n, e);
+	tell(&p, &d);
+	rc = store(&p, &d, e);
 out:
-	findings_free(f, n);
+	diagnosis_done(&d);
 	plan_done(&p);
 	return rc;
 }

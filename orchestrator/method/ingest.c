@@ -388,6 +388,18 @@ static char *read_metrics(const struct reader *r, const struct json *rec, struct
 	return notes;
 }
 
+/* The trial was not timed: only what the profiler saw counts, and what the node did meanwhile. */
+static char *read_profile(const struct reader *r, const struct json *rec, const char *trial,
+			  struct trial_result *t)
+{
+	_cleanup_free_ char *rel = fs_join(trial, "profile"), *dir = fs_join(r->dir, rel);
+	char *note = NULL;
+
+	profile_read(dir, t, &note);
+	window_free(samples_read(r->dir, rec, t));
+	return note;
+}
+
 /* A captured file must be what its record says: a workload is not charged for a file that was lost
  * or cut on its way to us. */
 static bool file_is_whole(const struct reader *r, const struct json *rec, const char *member,
@@ -506,6 +518,8 @@ static void read_record(const struct reader *r, const struct json *rec, struct t
 	samples_missing_ranks(rec, t);
 	if (t->kind == SLOT_TIMED)
 		notes = read_metrics(r, rec, t, q);
+	else if (r->stage->kind == STAGE_PROFILE)
+		notes = read_profile(r, rec, dir, t);
 	name_cause(r, dir, t);
 	read_remarks(rec, notes, t);
 }

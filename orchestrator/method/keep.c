@@ -154,7 +154,7 @@ int keep_pairs(struct campaign *c, const struct stage_row *s, const struct block
 	int rc = 0;
 
 	*passes = 0;
-	if (s->kind == STAGE_SOAK || s->kind == STAGE_CONVERGE)
+	if (s->kind == STAGE_SOAK || s->kind == STAGE_CONVERGE || s->kind == STAGE_PROFILE)
 		/* a soak is one run of trials, and what a long run measures is at its end */
 		return 0;
 	shape(b, &warm, &arms);

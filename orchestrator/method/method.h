@@ -6,7 +6,8 @@
  *
  * A campaign moves by stages. What a kind of stage wants is a const struct stage_ops beside the
  * step that it belongs to: baseline.c (aa), experiment.c (screen), validate.c (confirm), ablate.c
- * (ablate), fix.c (final, soak), converge.c (converge). What comes after a stage is
+ * (ablate), fix.c (final, soak), converge.c (converge), profile.c (profile). What comes after a
+ * stage is
  * campaign_next(), a pure function of the stored facts.
  */
 #ifndef FETTLE_METHOD_METHOD_H
@@ -36,6 +37,8 @@ enum {
 	 * luck, and a third would cost a block its last attempt. */
 	METHOD_NODE_FAULTS = 2,
 	METHOD_GRACE_S = 5, /* between TERM and KILL of a trial */
+	/* The same for one under a profiler, which writes its report then. */
+	METHOD_PROFILE_GRACE_S = 60,
 };
 
 /* Everything that is stored about the campaign and that the next action depends on. */
@@ -57,6 +60,7 @@ struct facts {
 	double node_s;             /* spent so far */
 	bool over_budget;
 	const char *budget_text; /* which bound, static */
+	bool profiles;           /* the baseline and each new incumbent */
 };
 
 struct campaign {
@@ -107,7 +111,7 @@ struct stage_ops {
 		     struct err *e);
 };
 extern const struct stage_ops baseline_aa, experiment_screen, validate_confirm, ablate_ablate,
-	fix_final, fix_soak, converge_converge;
+	fix_final, fix_soak, converge_converge, profile_profile;
 const struct stage_ops *stage_ops_of(enum stage_kind k); /* NULL for a kind that no step runs yet */
 
 /* Everything but the scheduler: for what looks at a campaign, or mends it, and runs nothing. Its
@@ -152,7 +156,8 @@ int campaign_default(struct campaign *c, struct config *out, struct err *e);
 
 enum action_kind {
 	ACT_PLAN_AA,
-	ACT_HYPOTHESES, /* of round `round` */
+	ACT_PLAN_PROFILE, /* of the incumbent that round `round` starts from */
+	ACT_HYPOTHESES,   /* of round `round` */
 	ACT_PLAN_SCREEN,
 	ACT_PLAN_CONFIRM, /* of `hypothesis` */
 	ACT_PLAN_ABLATE,
@@ -175,6 +180,15 @@ struct action campaign_next(const struct facts *f, const struct recipe *r, const
 
 int baseline_plan(struct campaign *c, struct err *e);
 int hypothesis_plan(struct campaign *c, int round, struct err *e);
+int profile_plan(struct campaign *c, int round, struct err *e);
+/* What a profile stage adds: to the environment of its arm, to block.json (`profiler`), and to the
+ * block's directory. */
+void profile_env(const struct campaign *c, const char *dir, struct config *config);
+struct json *profile_command(void);
+int profile_hook(const char *dir, struct err *e);
+enum { PROFILE_STEPS = 12 }; /* of a trial's window: what the hook records, and some to spare */
+/* Signals of a trial under a profiler, from what it left in `dir`; a remark in *note, heap. */
+void profile_read(const char *dir, struct trial_result *t, char **note);
 int experiment_plan(struct campaign *c, int round, struct err *e);
 /* Hypotheses of a round that may go to a confirm stage, best first; heap array. */
 int experiment_ranking(struct campaign *c, int round, int64_t **ids, size_t *n, struct err *e);

@@ -88,6 +88,14 @@ static struct action begin_round(const struct facts *f, const struct recipe *r, 
 	return (struct action){.kind = ACT_PLAN_SCREEN, .round = round};
 }
 
+/* A new incumbent is profiled before hypotheses are made about it. */
+static struct action new_incumbent(const struct facts *f, const struct recipe *r, int round)
+{
+	if (f->profiles)
+		return (struct action){.kind = ACT_PLAN_PROFILE, .round = round};
+	return begin_round(f, r, round);
+}
+
 static struct action next_candidate(const struct facts *f, const struct recipe *r, int round,
 				    const int64_t *ranking, size_t n)
 {
@@ -101,7 +109,9 @@ static struct action after(const struct facts *f, const struct stage_row *last,
 {
 	switch (last->kind) {
 	case STAGE_AA:
-		return begin_round(f, r, 1);
+		return new_incumbent(f, r, 1);
+	case STAGE_PROFILE:
+		return begin_round(f, r, last->round);
 	case STAGE_SCREEN:
 		return next_candidate(f, r, last->round, ranking, n);
 	case STAGE_CONFIRM:
@@ -109,7 +119,7 @@ static struct action after(const struct facts *f, const struct stage_row *last,
 			return next_candidate(f, r, last->round, ranking, n);
 		if (confirm_stages_used(f) >= r->rounds)
 			return wind_up(f, r);
-		return begin_round(f, r, last->round + 1);
+		return new_incumbent(f, r, last->round + 1);
 	case STAGE_ABLATE:
 		return after_ablate(f, last);
 	case STAGE_FINAL:
@@ -128,6 +138,7 @@ static bool costs(enum action_kind k)
 {
 	switch (k) {
 	case ACT_PLAN_AA:
+	case ACT_PLAN_PROFILE:
 	case ACT_PLAN_SCREEN:
 	case ACT_PLAN_CONFIRM:
 	case ACT_PLAN_ABLATE:

@@ -84,7 +84,7 @@ static bool may_void(const struct stage_row *s, const struct block_row *b, bool 
 		     const struct quality_finding *f)
 {
 	if (failed || s->kind == STAGE_SOAK || s->kind == STAGE_CONVERGE ||
-	    f->action != QUALITY_VOID)
+	    s->kind == STAGE_PROFILE || f->action != QUALITY_VOID)
 		return false;
 	switch (f->rule) {
 	case QUALITY_FAIL_SLOW:

@@ -299,6 +299,12 @@ void script_plan_dump(const struct recipe *r, struct buf *out)
 	put_text(&d, "samplers.dcgm_exporter", r->samplers.dcgm_exporter);
 	put_i64(&d, "agent.sbcast", r->agent.sbcast);
 	put_text(&d, "agent.dir", r->agent.dir);
+	put_text(&d, "profile", profile_wish_name(r->profile));
+	for (size_t i = 0; i < r->thresholds.n; i++) {
+		_cleanup_free_ char *name = xasprintf("thresholds.%s", r->thresholds.v[i].key);
+
+		put_text(&d, name, r->thresholds.v[i].value);
+	}
 	put_i64(&d, "seed", (int64_t)r->seed);
 	put_text(&d, "scheduler", r->scheduler);
 	put_text(&d, "hash", r->hash);

@@ -192,8 +192,10 @@ static int ask_rules(struct asking *a, const struct json *x, const struct json *
 	a->n = 0;
 	for (size_t i = 0; i < a->s->n; i++)
 		if (str_starts(a->s->v[i].name, RULES) && !str_starts(a->s->v[i].name, FACTS))
-			a->jobs[a->n++] = (struct sandbox_job){&a->s->v[i], "check",
-							       arguments(&a->s->v[i], x, facts)};
+			a->jobs[a->n++] = (struct sandbox_job){.src = &a->s->v[i],
+							       .call = "check",
+							       .args = arguments(&a->s->v[i], x,
+										 facts)};
 	rc = sandbox_run(sources_find(a->s, LINT_PRELUDE), a->jobs, a->n, a->values, e);
 	for (size_t i = 0; rc == 0 && i < a->n; i++)
 		rc = read_findings(a, a->jobs[i].src, a->values[i], e);

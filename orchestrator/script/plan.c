@@ -403,6 +403,10 @@ static int load(struct loading *l, struct recipe **out, struct script_sources *o
 		rc = add_prelude(l, l->path, e);
 	if (!rc)
 		rc = make_plan(l, out, &used, e);
+	if (!rc && (rc = script_check_rules(&used, &(*out)->thresholds, e))) {
+		script_sources_free(&used);
+		recipe_free(*out);
+	}
 	if (!rc)
 		*out_sources = used;
 	return rc;
@@ -449,25 +453,44 @@ int script_reload(const struct script_sources *s, struct recipe **out, struct er
 	return rc;
 }
 
+/* What there is without a campaign: the site's settings and every file on the path. */
+static int load_path(struct loading *l, struct err *e)
+{
+	int rc = add_prelude(l, l->path, e);
+
+	if (!rc && l->path->site)
+		rc = add_file(l, SITE, l->path->site, e);
+	if (!rc && l->path->site) {
+		const struct sandbox_job job = {.src = sources_find(&l->all, SITE)};
+
+		rc = sandbox_run(sources_find(&l->all, PRELUDE), &job, 1, &l->site_value, e);
+		if (!rc)
+			rc = site_read(job.src, l->site_value, &l->site, e);
+	}
+	return rc ? rc : read_path(l, e);
+}
+
+int script_rules(const struct script_path *path, struct script_sources *out, struct err *e)
+{
+	struct loading l = {.path = path};
+	int rc = load_path(&l, e);
+
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < l.all.n && !rc; i++)
+		if (str_eq(l.all.v[i].name, PRELUDE) || str_starts(l.all.v[i].name, "rules/"))
+			sources_add_copy(out, &l.all.v[i]);
+	loading_done(&l);
+	return rc;
+}
+
 int script_catalogue(const struct script_path *path, struct knob **out, size_t *n, struct err *e)
 {
 	struct loading l = {.path = path};
 	struct knob_index index = {0};
 	struct knob *knobs = NULL;
 	size_t done = 0;
-	int rc = add_prelude(&l, path, e);
+	int rc = load_path(&l, e);
 
-	if (!rc && path->site)
-		rc = add_file(&l, SITE, path->site, e);
-	if (!rc && path->site) {
-		const struct sandbox_job job = {sources_find(&l.all, SITE), NULL, NULL};
-
-		rc = sandbox_run(sources_find(&l.all, PRELUDE), &job, 1, &l.site_value, e);
-		if (!rc)
-			rc = site_read(job.src, l.site_value, &l.site, e);
-	}
-	if (!rc)
-		rc = read_path(&l, e);
 	if (!rc)
 		rc = evaluate_second(&l, e);
 	if (!rc)

@@ -19,6 +19,7 @@
 #include "orchestrator/script/locate.h"
 #include "orchestrator/script/luajson.h"
 #include "orchestrator/script/luastate.h"
+#include "orchestrator/script/signals.h"
 
 /* How the child names the text in positions of errors; the parent puts the file's path there. */
 #define CHUNK_SOURCE  "src"
@@ -74,6 +75,22 @@ static int take_value(lua_State *l)
 	return 1;
 }
 
+/* Stack: signals, key that they do not have. Nobody measured it, or nobody can. */
+static int absent_signal(lua_State *l)
+{
+	const char *name = lua_type(l, 2) == LUA_TSTRING ? lua_tostring(l, 2) : NULL;
+	char hint[160];
+
+	if (!name || signal_is_known(name))
+		return 0;
+	{
+		_cleanup_free_ char *near = signal_did_you_mean(name);
+
+		str_copy(hint, sizeof(hint), near);
+	}
+	return luaL_error(l, "no signal is called \"%s\"%s", name, hint);
+}
+
 /* Stack: job, value of the file. Leaves what its function returns. */
 static int call_function(lua_State *l)
 {
@@ -84,8 +101,15 @@ static int call_function(lua_State *l)
 		return luaL_error(l, "there is no function '%s' in the value of this file",
 				  job->call);
 	luaL_checkstack(l, (int)n + 4, "too many arguments");
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		luajson_push(l, json_at(job->args, i));
+		if (!job->signals || !lua_istable(l, -1))
+			continue;
+		lua_createtable(l, 0, 1);
+		lua_pushcfunction(l, absent_signal);
+		lua_setfield(l, -2, "__index");
+		lua_setmetatable(l, -2);
+	}
 	lua_call(l, (int)n, 1);
 	return 1;
 }
@@ -100,16 +124,23 @@ static int protected(lua_State *l, lua_CFunction f, const void *p)
 	return lua_pcall(l, 2, 1, 0);
 }
 
-/* 0: out->root holds the value, or out->why says why not. Else Lua's status, its error on the
- * stack. */
-static int run_job(lua_State *l, const struct script_source *prelude, const struct sandbox_job *job,
-		   struct luajson *out)
+/* Leaves the value of the file. */
+static int run_file(lua_State *l, const struct script_source *prelude,
+		    const struct script_source *src)
 {
 	int status = prelude ? luastate_run(l, prelude, "=" CHUNK_PRELUDE, 0) : 0;
 
-	if (!status)
-		status = luastate_run(l, job->src, "=" CHUNK_SOURCE, 1);
-	if (!status && job->call)
+	return status ? status : luastate_run(l, src, "=" CHUNK_SOURCE, 1);
+}
+
+/* Stack: value of the file, which stays. 0: out->root holds the value, or out->why says why not.
+ * Else Lua's status, its error on the stack. */
+static int run_job(lua_State *l, const struct sandbox_job *job, struct luajson *out)
+{
+	int status = 0;
+
+	lua_pushvalue(l, 1);
+	if (job->call)
 		status = protected(l, call_function, job);
 	return status ? status : protected(l, take_value, out);
 }
@@ -133,20 +164,17 @@ static struct json *describe_failure(lua_State *l, const struct luastate_budget 
 	return line;
 }
 
-/* One job in a state of its own; false when it failed. */
-static bool do_job(int fd, struct luastate_budget *budget, const struct script_source *prelude,
+/* One job on the value of its file, or on the error (`status`) that the file ended with; false when
+ * it failed. */
+static bool do_job(int fd, const struct luastate_budget *budget, lua_State *l, int status,
 		   const struct sandbox_job *job)
 {
-	_cleanup_free_ char *dir = dir_of(job->src->path);
-	lua_State *l = luastate_open(budget, dir);
 	struct luajson out = {0};
 	struct json *line;
 	bool ok;
-	int status;
 
-	if (!l)
-		return false;
-	status = run_job(l, prelude, job, &out);
+	if (!status)
+		status = run_job(l, job, &out);
 	ok = !status && !out.why;
 	if (ok) {
 		line = json_object();
@@ -156,19 +184,45 @@ static bool do_job(int fd, struct luastate_budget *budget, const struct script_s
 	}
 	put_line(fd, line);
 	luajson_done(&out);
-	lua_close(l); /* no finalisers: nothing of the recipe runs here */
 	return ok;
+}
+
+/* Jobs on one file that follow each other, in one state; how many were done well. */
+static size_t do_file(int fd, struct luastate_budget *budget, const struct script_source *prelude,
+		      const struct sandbox_job *jobs, size_t n)
+{
+	_cleanup_free_ char *dir = dir_of(jobs->src->path);
+	lua_State *l = luastate_open(budget, dir);
+	size_t i = 0;
+	int status;
+
+	if (!l)
+		return 0;
+	status = run_file(l, prelude, jobs->src);
+	while (i < n && jobs[i].src == jobs->src && do_job(fd, budget, l, status, &jobs[i])) {
+		lua_settop(l, 1);
+		i++;
+	}
+	lua_close(l); /* no finalisers: nothing of the recipe runs here */
+	return i;
 }
 
 static _Noreturn void child(int fd, const struct script_source *prelude,
 			    const struct sandbox_job *jobs, size_t n)
 {
 	struct luastate_budget budget = {0};
-	size_t i = 0;
+	size_t i = 0, done = 1;
 
 	limit_child();
-	while (i < n && do_job(fd, &budget, prelude, &jobs[i]))
-		i++;
+	for (; i < n && done; i += done) {
+		size_t same = i;
+
+		while (same < n && jobs[same].src == jobs[i].src)
+			same++;
+		done = do_file(fd, &budget, prelude, &jobs[i], same - i);
+		if (done < same - i)
+			break;
+	}
 	_exit(0);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Lua runs in a child process of its own, never in this one. The child gets the sources as text,
- * does its jobs one by one, each in a fresh state (luastate.h), writes the values as lines of JSON
- * to a pipe and ends. RLIMIT_CPU ends it where no hook can; a wall clock ends it if the machine is
- * so loaded that even that does not come.
+ * does its jobs one by one, those on one file that follow each other in one state, each other file
+ * in a fresh one (luastate.h), writes the values as lines of JSON to a pipe and ends. RLIMIT_CPU
+ * ends it where no hook can; a wall clock ends it if the machine is so loaded that even that does
+ * not come.
  */
 #ifndef FETTLE_SCRIPT_SANDBOX_H
 #define FETTLE_SCRIPT_SANDBOX_H
@@ -26,6 +27,7 @@ struct sandbox_job {
 	const char *call; /* NULL: the value that the file returns; else path of a function in that
 			     value */
 	const struct json *args; /* array of arguments of the call; NULL: none */
+	bool signals; /* tables among them hold signals: reading a name that none has is an error */
 };
 
 /* Run the jobs; values[i] is the value of jobs[i], owned by the caller. `prelude` is run before

@@ -23,6 +23,11 @@ extern const struct schema schema_quality;   /* into struct quality_settings */
 /* Hours as base/hours.h reads them, one text or a list, into a struct strv. */
 int schema_read_window(const struct reader *r, const struct json *v, const char *path, void *out,
 		       struct err *e);
+/* true or false into an enum profile_wish; numbers by rule into a struct kvs. */
+int schema_read_profile(const struct reader *r, const struct json *v, const char *path, void *out,
+			struct err *e);
+int schema_read_thresholds(const struct reader *r, const struct json *v, const char *path,
+			   void *out, struct err *e);
 struct quality_settings schema_quality_defaults(void);
 extern const struct schema schema_model;     /* into struct model_shape */
 extern const struct schema schema_container; /* into struct container */

@@ -70,8 +70,8 @@ void script_plan_dump(const struct recipe *r, struct buf *out);
 
 /* Signals handed to rules and knobs: metric or signal name -> number. Besides the names of
  * metrics.def (mean of the baseline's window): ncpu (CPUs that a trial may use), ranks_per_node,
- * nodes, gpus_per_node, comm_exposed_ratio, launch_gap_ratio. What is absent is nil in Lua, never
- * 0. */
+ * nodes, gpus_per_node. What is absent is nil in Lua, never 0; a name that no signal has is an
+ * error. */
 struct signal {
 	const char *name;
 	double value;
@@ -100,16 +100,42 @@ int script_expect(const struct script_sources *s, const struct knob *k, const ch
 int script_lint(const struct script_sources *s, const struct knob *k, const char *value,
 		const struct script_signals *signals, char **reason, struct err *e);
 
-/* What the rules say about where the time goes (recipes/rules/): the strongest finding first. */
+/* What the rules say about where the time goes (recipes/rules/). */
 struct finding {
 	enum bottleneck bottleneck;
-	double share;   /* of the step, 0..1; NaN unknown */
+	double share;   /* of the step, 0..1: ceiling share / (1 - share); NaN unknown */
 	char *evidence; /* one sentence with the figures */
 	char *rule;     /* its name */
+	char *under;    /* the rule whose finding it splits; NULL: a finding of its own */
+	double limit;   /* above which its rule speaks, NaN: it has none; and who says so */
+	char *source;
+	struct strv tries; /* knobs that may help, the first to try first */
+	int seq;           /* private */
 };
+
+/* A question that nobody measured the signals for. */
+struct open_branch {
+	char *rule, *under; /* as above */
+	char *asks;
+	char *missing; /* signals: "a, b or c" */
+	char *run;     /* what to run to get them; NULL: the rule does not say */
+};
+
+struct diagnosis {
+	struct finding *found; /* the largest share first; what splits one stands behind it */
+	size_t n_found;
+	struct open_branch *open; /* in the order of the rules */
+	size_t n_open;
+};
+void diagnosis_done(struct diagnosis *d);
+/* thresholds: limits of rules by their names, in place of their own; may be NULL. */
 int script_diagnose(const struct script_sources *s, const struct script_signals *signals,
-		    struct finding **out, size_t *n, struct err *e);
-void findings_free(struct finding *f, size_t n);
+		    const struct kvs *thresholds, struct diagnosis *out, struct err *e);
+/* The rules on the path, for script_diagnose() without a campaign. */
+int script_rules(const struct script_path *path, struct script_sources *out, struct err *e);
+/* Every rule on made-up signals (none, all 0, all high): one that reads a signal which does not
+ * exist, fails, loops or returns no finding is an ERR_RECIPE before anything runs. */
+int script_check_rules(const struct script_sources *s, const struct kvs *thresholds, struct err *e);
 
 /* The catalogue: every knob file on the path. knobs is an array of n (free each with knob_done,
  * then the array). */

@@ -34,7 +34,8 @@ CHECK_WORDS(knob_how, "env", "arg", "bundle")
 CHECK_WORDS(proof_level, "none", "delivered", "acknowledged", "effective")
 CHECK_WORDS(run_mode, "quick", "standard", "long", "strict")
 CHECK_WORDS(stage_kind, "aa", "verify", "screen", "confirm", "ablate", "final", "soak", "canary",
-	    "converge")
+	    "converge", "profile")
+CHECK_WORDS(profile_wish, "unsaid", "no", "yes")
 CHECK_WORDS(arm_role, "baseline", "treatment")
 CHECK_WORDS(hypothesis_state, "proposed", "linted_out", "not_tried", "screened_out", "tested")
 CHECK_WORDS(bottleneck, "unknown", "compute", "communication", "storage", "host", "memory")
@@ -210,6 +211,7 @@ int main(void)
 		cmocka_unit_test(proof_level_words_round_trip),
 		cmocka_unit_test(run_mode_words_round_trip),
 		cmocka_unit_test(stage_kind_words_round_trip),
+		cmocka_unit_test(profile_wish_words_round_trip),
 		cmocka_unit_test(arm_role_words_round_trip),
 		cmocka_unit_test(hypothesis_state_words_round_trip),
 		cmocka_unit_test(bottleneck_words_round_trip),

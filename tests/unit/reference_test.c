@@ -123,9 +123,8 @@ static void test_examples_are_right(void **state)
 	static const struct script_signals signals = {v, 2};
 	_cleanup_scratch_ char *dir = scratch_new();
 	_cleanup_free_ char *site = fs_join(dir, "site.lua");
-	struct finding *found = NULL;
+	struct diagnosis d;
 	struct err e = {0};
-	size_t n = 0;
 
 	(void)state;
 	assert_int_equal(write_examples(dir), 8);
@@ -141,10 +140,10 @@ static void test_examples_are_right(void **state)
 		assert_int_equal(l.recipe->n_knobs, 6);
 		assert_int_equal(recipe_knob(l.recipe, "local_cache")->requires_values.n, 4);
 		assert_string_equal(recipe_knob(l.recipe, "num_workers")->default_value, "1");
-		assert_ok(script_diagnose(&l.sources, &signals, &found, &n, &e));
-		assert_int_equal(n, 1);
-		assert_string_equal(found[0].rule, "checkpoints");
-		findings_free(found, n);
+		assert_ok(script_diagnose(&l.sources, &signals, &l.recipe->thresholds, &d, &e));
+		assert_int_equal(d.n_found, 1);
+		assert_string_equal(d.found[0].rule, "checkpoints");
+		diagnosis_done(&d);
 	}
 }
 

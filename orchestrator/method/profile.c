@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One trial of the incumbent under a profiler, for the diagnosis: a stage of its own, whose only
+ * trial is not a timed one. nsys where the node has it and a device, else torch.profiler, brought
+ * into the unchanged program by a sitecustomize.py on PYTHONPATH (recipes/profile). What it shows
+ * becomes signals; a trial without a trace leaves branches of the diagnosis open and stops nothing.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/fs.h"
+#include "orchestrator/base/json.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/base/paths.h"
+#include "orchestrator/method/gather.h"
+#include "orchestrator/method/method.h"
+
+enum {
+	HOOK_MAX_BYTES = 1 << 20,
+	RECORDED_STEPS = 6, /* of the hook: enough to see what repeats, and a trace of a few MB */
+	WARMUP_STEPS = 5,   /* before it, when the workload has no window */
+};
+
+/* -- is it wanted ------------------------------------------------------------------------------ */
+
+/* A program that Python runs, as far as the command shows it. */
+static bool is_python(const struct strv *command)
+{
+	static const char *const launchers[] = {"torchrun", "accelerate", "deepspeed"};
+
+	for (size_t i = 0; i < command->n; i++) {
+		const char *base = fs_basename(command->v[i]);
+
+		if (str_ends(base, ".py") || str_starts(base, "python"))
+			return true;
+		for (size_t k = 0; i == 0 && k < ARRAY_LEN(launchers); k++)
+			if (str_eq(base, launchers[k]))
+				return true;
+	}
+	return false;
+}
+
+bool profile_wanted(const struct recipe *r)
+{
+	switch (r->profile) {
+	case PROFILE_NO:
+		return false;
+	case PROFILE_YES:
+		return r->aa_blocks != BLOCKS_NONE;
+	case PROFILE_UNSAID:
+		break;
+	}
+	return r->aa_blocks != BLOCKS_NONE && is_python(&r->workload.command);
+}
+
+/* -- the plan ---------------------------------------------------------------------------------- */
+
+int profile_plan(struct campaign *c, int round, struct err *e)
+{
+	struct arm_plan arm = {.label = xstrdup("profile")};
+	struct stage_row s = {.kind = STAGE_PROFILE, .round = round, .planned_blocks = 1};
+	int rc = campaign_incumbent(c, &arm.config, e);
+
+	if (rc == 0) {
+		campaign_tell(c, PROGRESS_STEP, round > 1 ? 4 : 1,
+			      "profile: one untimed trial of the %s under a profiler",
+			      round > 1 ? "new incumbent" : "baseline");
+		rc = stage_plan(c, &s, &arm, 1, e);
+	}
+	config_done(&arm.config);
+	free(arm.label);
+	return rc;
+}
+
+static void set_number(struct kvs *env, const char *name, int64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%lld", (long long)value);
+	kvs_set(env, name, text);
+}
+
+/* The hook comes before whatever the arm, or else the campaign, has on its path. */
+void profile_env(const struct campaign *c, const char *dir, struct config *config)
+{
+	const struct workload *w = &c->recipe->workload;
+	const char *own = kvs_get(&config->env, "PYTHONPATH"),
+		   *old = own ? own : kvs_get(&c->env, "PYTHONPATH");
+	_cleanup_free_ char *path = old && *old ? xasprintf("%s/hook:%s", dir, old)
+						: fs_join(dir, "hook");
+
+	kvs_set(&config->env, "PYTHONPATH", path);
+	set_number(&config->env, "FETTLE_PROFILE_STEPS", RECORDED_STEPS);
+	set_number(&config->env, "FETTLE_PROFILE_WAIT",
+		   w->steps > 0 ? w->warmup_steps : WARMUP_STEPS);
+}
+
+struct json *profile_command(void)
+{
+	/* The agent puts it before the command where there is such a program and a device. */
+	static const char *const nsys[] = {"nsys",
+					   "profile",
+					   "--trace=cuda,nvtx",
+					   "--sample=none",
+					   "--cpuctxsw=none",
+					   "--export=sqlite",
+					   "--output=%q{FETTLE_TRIAL_DIR}/profile/%h.%p"};
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < ARRAY_LEN(nsys); i++)
+		json_add_text(a, nsys[i]);
+	return a;
+}
+
+int profile_hook(const char *dir, struct err *e)
+{
+	_cleanup_free_ char *recipes = paths_recipes(), *hook = fs_join(dir, "hook");
+	_cleanup_free_ char *from = fs_join(recipes, "profile/sitecustomize.py"),
+			    *to = fs_join(hook, "sitecustomize.py");
+	struct buf text = {0};
+	int rc = fs_read(from, HOOK_MAX_BYTES, &text, e);
+
+	if (rc == 0)
+		rc = fs_mkdirs(hook, 0700, e);
+	if (rc == 0)
+		rc = fs_write_atomic(to, text.data, text.len, 0600, e);
+	buf_free(&text);
+	return rc;
+}
+
+/* -- what it showed ---------------------------------------------------------------------------- */
+
+void profile_read(const char *dir, struct trial_result *t, char **note)
+{
+	struct gather *g = gather_new();
+	const struct gather_signal *s;
+	const char *straggler;
+	size_t n, left;
+
+	if (!fs_exists(dir) || !gather_dir(g, dir, &left)) {
+		*note = xstrdup("no trace: the program made no step under the profiler that could "
+				"be told");
+		gather_free(g);
+		return;
+	}
+	gather_finish(g);
+	s = gather_signals(g, &n);
+	for (size_t i = 0; i < n; i++) {
+		const char *dot = strrchr(s[i].name, '.');
+		_cleanup_free_ char *metric = xstrndup(s[i].name, dot ? (size_t)(dot - s[i].name)
+								      : strlen(s[i].name));
+
+		if (metric_def_find(metric))
+			trial_result_metric(t, metric, dot ? dot + 1 : "mean", "", s[i].value);
+	}
+	straggler = gather_fact(g, "trace.straggler");
+	*note = straggler ? xasprintf("trace: %s", straggler) : NULL;
+	gather_free(g);
+}
+
+static const struct signal_row *find_row(const struct signal_row *v, size_t n, const char *metric)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(v[i].metric, metric) && str_eq(v[i].stat, "mean"))
+			return &v[i];
+	return NULL;
+}
+
+/* The timed trials of what was profiled: of the A/A stage, or of the winner's. */
+static int64_t timed_arm(const struct facts *f)
+{
+	const struct stage_row *s = facts_last_accepted(f);
+
+	if (s)
+		return s->arms[1].id;
+	s = facts_stage(f, STAGE_AA, 0);
+	return s ? s->arms[0].id : 0;
+}
+
+/* "6 steps of 1 rank; a step took 41.2 ms under the profiler, 35.0 ms without (+17.7 %)"; heap. */
+static char *note_of(const struct signal_row *traced, size_t n, const struct signal_row *timed,
+		     size_t n_timed)
+{
+	const struct signal_row *slow = find_row(traced, n, "trace_step_ms"),
+				*steps = find_row(traced, n, "profile_steps"),
+				*fast = find_row(timed, n_timed, "step_time_ms");
+	struct buf b = {0};
+
+	if (!slow)
+		return xstrdup("no trace: which branches of the diagnosis stay open is said there");
+	buf_printf(&b, "a step took %.4g ms under the profiler", slow->mean);
+	if (fast && fast->mean > 0)
+		buf_printf(&b, ", %.4g ms without (%+.1f %%)", fast->mean,
+			   100 * (slow->mean / fast->mean - 1));
+	if (steps)
+		buf_printf(&b, "; %.0f steps recorded", steps->mean);
+	return buf_take(&b);
+}
+
+/* A trial that could not be profiled is not tried again and again. */
+static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e)
+{
+	(void)s, (void)e;
+	*out = c->facts.dropped ? 0 : 1;
+	return 0;
+}
+
+static int conclude(struct campaign *c, const struct stage_row *s, struct err *e)
+{
+	struct signal_row *traced = NULL, *timed = NULL;
+	_cleanup_free_ char *note = NULL;
+	size_t n = 0, n_timed = 0;
+	int rc = query_arm_signals(c->ws->db, s->arms[0].id, &traced, &n, e);
+
+	if (rc == 0)
+		rc = query_arm_signals(c->ws->db, timed_arm(&c->facts), &timed, &n_timed, e);
+	if (rc == 0) {
+		note = note_of(traced, n, timed, n_timed);
+		campaign_tell(c, PROGRESS_STAGE, s->round > 1 ? 4 : 1, "%s", note);
+		rc = query_stage_close(c->ws->db, s->id, note, e);
+	}
+	signal_rows_free(traced, n);
+	signal_rows_free(timed, n_timed);
+	return rc;
+}
+
+const struct stage_ops profile_profile = {.kind = STAGE_PROFILE,
+					  .step = 1,
+					  .wanted = wanted,
+					  .block_arms = stage_all_arms,
+					  .conclude = conclude};
