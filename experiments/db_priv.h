@@ -107,6 +107,7 @@ extern const char *const query_sql_campaign[],
 											[];
 extern const char *const query_sql_jobs[];
 extern const char *const query_sql_hosts[];
+extern const char *const query_sql_rung[];
 
 /* -- shared by query files ------------------------------------------------------------------- */
 

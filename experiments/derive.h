@@ -43,6 +43,20 @@ double derive_busbw_gb_per_s(const char *collective, double ranks, double bytes,
 /* Weak scaling, per cent: the rate a device keeps when a job grows from few to many. */
 double derive_scaling_efficiency_pct(double rate_few, double few, double rate_many, double many);
 
+/* What a step is spent on, as shares; NAN: not measured. */
+struct step_shares {
+	double communication; /* that nothing hides, without the waiting for other ranks */
+	double straggler;     /* waiting for the rank that comes last */
+	double input;         /* waiting for data */
+	double rest;          /* of a loss: computing more slowly, and what is fixed */
+};
+/* Of a step's time on more ranks: what came on top of the step on fewer ranks, by its cause. With
+ * equal work a rank the step lasts 1 / efficiency as long, so a share s of the longer step and a
+ * share t of the shorter one differ by s - efficiency t. The members add up to 1 - efficiency; rest
+ * is what no measured one explains. NAN where a share was not measured. */
+struct step_shares derive_scaling_loss(double efficiency, const struct step_shares *few,
+				       const struct step_shares *many);
+
 double derive_data_wait_ratio(double wait_ms, double step_ms); /* at most 1: it overlaps */
 double derive_per_gpu(double rate, double gpus);
 /* Joules of a sample or token: mean power of a device in W, devices, rate of all of them. */

@@ -228,6 +228,7 @@ size_t design_allocation_blocks(const struct design_allocation *a)
 	case STAGE_CONFIRM:
 	case STAGE_ABLATE:
 	case STAGE_FINAL:
+	case STAGE_LADDER:
 		n = a->asked;
 		break;
 	case STAGE_SCREEN:

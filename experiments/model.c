@@ -45,8 +45,8 @@ MODEL_WORDS(knob_class, CLASS_OPTIMISATION, "neutral", "numerics", "optimisation
 MODEL_WORDS(knob_how, HOW_KEY, "env", "arg", "bundle", "key")
 MODEL_WORDS(proof_level, PROOF_EFFECTIVE, "none", "delivered", "acknowledged", "effective")
 MODEL_WORDS(run_mode, MODE_STRICT, "quick", "standard", "long", "strict")
-MODEL_WORDS(stage_kind, STAGE_PROFILE, "aa", "verify", "screen", "confirm", "ablate", "final",
-	    "soak", "canary", "converge", "profile")
+MODEL_WORDS(stage_kind, STAGE_LADDER, "aa", "verify", "screen", "confirm", "ablate", "final",
+	    "soak", "canary", "converge", "profile", "ladder")
 MODEL_WORDS(profile_wish, PROFILE_YES, "unsaid", "no", "yes")
 MODEL_WORDS(arm_role, ROLE_TREATMENT, "baseline", "treatment")
 MODEL_WORDS(hypothesis_state, HYP_TESTED, "proposed", "linted_out", "not_tried", "screened_out",
@@ -301,6 +301,7 @@ void recipe_free(struct recipe *r)
 	for (size_t i = 0; i < r->n_knobs; i++)
 		knob_done(&r->knobs[i]);
 	free(r->knobs);
+	free(r->ladder.rungs);
 	free(r->converge.metric);
 	free(r->converge.stat);
 	free(r->converge.seed_env);
@@ -330,6 +331,37 @@ void resources_launch(const struct resources *r, struct strv *out)
 		strv_addf(out, "--nproc-per-node=%d", tasks);
 		strv_add(out, "--no-python");
 	}
+}
+
+char *resources_fill(const struct resources *r, const char *arg)
+{
+	const struct {
+		const char *word;
+		int n;
+	} places[] = {{"{nodes}", r->nodes > 0 ? r->nodes : 1},
+		      {"{tasks_per_node}", r->tasks_per_node > 0 ? r->tasks_per_node : 1},
+		      {"{tasks}", (r->nodes > 0 ? r->nodes : 1) *
+					  (r->tasks_per_node > 0 ? r->tasks_per_node : 1)}};
+	struct buf b = {0};
+
+	while (*arg) {
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(places) && !str_starts(arg, places[i].word))
+			i++;
+		if (i < ARRAY_LEN(places)) {
+			buf_printf(&b, "%d", places[i].n);
+			arg += strlen(places[i].word);
+		} else {
+			buf_char(&b, *arg++);
+		}
+	}
+	return b.len ? buf_take(&b) : xstrdup("");
+}
+
+int rung_tasks(const struct rung *g)
+{
+	return g->nodes * g->tasks_per_node;
 }
 
 const struct knob *recipe_knob(const struct recipe *r, const char *name)

@@ -36,7 +36,8 @@ enum stage_kind {
 	STAGE_SOAK,
 	STAGE_CANARY,
 	STAGE_CONVERGE, /* the long run of a pending fix */
-	STAGE_PROFILE   /* one untimed trial of the incumbent under a profiler */
+	STAGE_PROFILE,  /* one untimed trial of the incumbent under a profiler */
+	STAGE_LADDER    /* a rung of the scaling ladder against the one below */
 };
 enum arm_role {
 	ROLE_BASELINE,
@@ -382,6 +383,19 @@ struct converge {
 	int64_t trial_limit_s; /* 0: the trial's, as many times as the run is longer */
 };
 
+/* A rung of the scaling ladder: the workload on so many nodes, with so many ranks on each. */
+struct rung {
+	int nodes, tasks_per_node;
+};
+int rung_tasks(const struct rung *g); /* ranks of all nodes together */
+
+struct ladder {
+	struct rung *rungs; /* by ranks, fewest first */
+	size_t n;           /* 0: the campaign has no ladder */
+	int blocks;         /* of each rung with the one below */
+	double max_loss;    /* of efficiency from one rung to the next: a larger one ends the climb */
+};
+
 struct recipe {
 	char *name, *question;
 	struct workload workload;
@@ -413,6 +427,7 @@ struct recipe {
 	int warmup_trials;         /* per allocation, default 1 */
 	struct quality_settings quality;
 	enum profile_wish profile;
+	struct ladder ladder;
 	struct kvs thresholds; /* limits of rules by their names, as text */
 	uint64_t seed;         /* 0: derived from the campaign's uuid */
 	char *scheduler;       /* a name of sched/; NULL: from the command line or local */
@@ -422,6 +437,8 @@ struct recipe {
  * else srun, mpirun or torchrun with their numbers. A "script" has srun or the like inside: env(1)
  * stands before it, so that ranks that are no children of it are looked for. Appends to out. */
 void resources_launch(const struct resources *r, struct strv *out);
+/* An argument of the workload's command with {nodes}, {tasks} and {tasks_per_node} replaced; heap. */
+char *resources_fill(const struct resources *r, const char *arg);
 void recipe_free(struct recipe *r); /* r itself too; NULL is fine */
 const struct knob *recipe_knob(const struct recipe *r, const char *name);
 

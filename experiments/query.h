@@ -340,6 +340,23 @@ int query_ablations(struct db *db, int64_t campaign, struct ablation_row **out, 
 		    struct err *e); /* by seq of the stage, index of the arm */
 void ablation_rows_free(struct ablation_row *v, size_t n);
 
+/* What a rung of the scaling ladder keeps of the throughput a rank (1: all of it), against the rung
+ * below and against the first; NaN: not measured. */
+struct rung_row {
+	int64_t stage;
+	int round, nodes, tasks_per_node, n; /* n: pairs */
+	double est, lo, hi, total, total_lo, total_hi;
+	bool held; /* it lost no more than the recipe allows */
+	/* Of the step's time on this rung, what came on top of the rung below; NaN: not known. */
+	double communication, straggler, input, rest;
+};
+int query_rung_add(struct db *db, const struct rung_row *g, struct err *e);
+/* Where the loss of a rung went. */
+struct step_shares;
+int query_rung_split(struct db *db, int64_t stage, const struct step_shares *loss, struct err *e);
+/* By round; heap. */
+int query_rungs(struct db *db, int64_t campaign, struct rung_row **out, size_t *n, struct err *e);
+
 /* -- what was measured ------------------------------------------------------------------------ */
 
 /* One timed trial of a valid attempt of a stage, with one metric of it. */

@@ -120,6 +120,7 @@ static bool has_experiments(const struct stage_row *r)
 	case STAGE_CANARY:
 	case STAGE_CONVERGE:
 	case STAGE_PROFILE:
+	case STAGE_LADDER:
 		return false;
 	}
 	return false;

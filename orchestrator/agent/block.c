@@ -99,6 +99,7 @@ static void read_arm(struct jread *r, yajl_val v, struct block_arm *a)
 		return;
 	}
 	a->arm = jread_need_int(r, v, "arm", 0, INT64_MAX);
+	jread_texts(r, v, "launch", ARGV_MAX, &a->launch);
 	jread_texts(r, v, "argv", ARGV_MAX, &a->argv);
 	jread_pairs(r, v, "env", ENV_MAX, &a->env);
 	jread_texts(r, v, "unset", ENV_MAX, &a->unset);
@@ -289,9 +290,17 @@ bool block_profiles(const struct block *b, const char *path)
 	return found && fs_exists("/dev/nvidiactl");
 }
 
+const struct strv *block_launch(const struct block *b, const struct block_slot *slot)
+{
+	const struct block_arm *a = &b->arms[slot->arm_index];
+
+	return a->launch.n ? &a->launch : &b->launch;
+}
+
 bool block_launches(const struct block *b, const struct block_slot *slot)
 {
-	return b->launch.n > 0 || str_eq(fs_basename(b->arms[slot->arm_index].argv.v[0]), "srun");
+	return block_launch(b, slot)->n > 0 ||
+	       str_eq(fs_basename(b->arms[slot->arm_index].argv.v[0]), "srun");
 }
 
 const struct block_slot *block_slot_of(const struct block *b, int slot)
@@ -307,6 +316,7 @@ void block_free(struct block *b)
 	if (!b)
 		return;
 	for (size_t i = 0; i < b->n_arms; i++) {
+		strv_free(&b->arms[i].launch);
 		strv_free(&b->arms[i].argv);
 		kvs_free(&b->arms[i].env);
 		strv_free(&b->arms[i].unset);

@@ -34,6 +34,7 @@ struct block_limits {
 
 struct block_arm {
 	int64_t arm;
+	struct strv launch; /* in place of the block's; empty: the block's */
 	struct strv argv;
 	struct kvs env;
 	struct strv unset;
@@ -72,6 +73,8 @@ int block_read(const char *path, struct block **out, struct err *e);
 /* Are the ranks of this slot started by a launcher, so that they may be nobody's descendants here
  * (srun)? */
 bool block_launches(const struct block *b, const struct block_slot *slot);
+/* What is put before the slot's command: its arm's, else the block's. */
+const struct strv *block_launch(const struct block *b, const struct block_slot *slot);
 /* Is the block's profiler here (looked up in `path`), and a device for it? */
 bool block_profiles(const struct block *b, const char *path);
 const struct block_slot *block_slot_of(const struct block *b,

@@ -234,11 +234,12 @@ static int enter_container(const struct run *t, struct strv *argv, struct err *e
 static int make_argv(struct run *t, struct err *e)
 {
 	const struct block *b = t->c->block;
+	const struct strv *launch = block_launch(b, t->slot);
 	struct strv *argv = &t->r.argv;
 	int rc = 0;
 
-	for (size_t i = 0; i < b->launch.n; i++)
-		strv_add(argv, b->launch.v[i]);
+	for (size_t i = 0; i < launch->n; i++)
+		strv_add(argv, launch->v[i]);
 	if (b->container.runtime)
 		rc = enter_container(t, argv, e);
 	if (block_profiles(b, kvs_get(&t->env.vars, "PATH")))

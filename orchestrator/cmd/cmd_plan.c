@@ -109,13 +109,21 @@ static char *noise_origin(const struct outline *o)
 	return xasprintf("%s: residuals of %s", from, stages);
 }
 
-static void print_runs(const struct outline *o)
+static void print_steps(const struct outline *o)
 {
 	printf("  baseline    %3zu runs  (%zu A/A blocks)\n", o->aa_runs, o->aa_blocks);
 	printf("  screen      %3zu runs  (%zu candidates, one knob each)\n", o->screen_runs,
 	       o->candidates);
 	printf("  validation  %3zu runs at most\n", o->confirm_runs);
 	printf("  fixing      %3zu runs, soak %zu\n", o->final_runs, o->soak_runs);
+}
+
+static void print_runs(const struct outline *o)
+{
+	if (o->ladder_runs)
+		printf("  ladder      %3zu runs, if every rung holds\n", o->ladder_runs);
+	else
+		print_steps(o);
 	printf("  warm-up     %3zu runs, never counted\n", o->warm_runs);
 	if (o->profile_runs)
 		printf("  profile     %3zu runs at most, never timed (profile = false: none)\n",
@@ -137,11 +145,17 @@ static void print_text(const struct recipe *r, const struct outline *o)
 {
 	_cleanup_free_ char *from = noise_origin(o);
 
-	printf("campaign %s, mode %s, alpha %.3g over at most %d confirm stage%s (first share "
+	if (r->ladder.n)
+		printf("campaign %s, mode %s, a ladder of %zu rungs\n", r->name,
+		       run_mode_name(r->mode), r->ladder.n);
+	else
+		printf("campaign %s, mode %s, alpha %.3g over at most %d confirm stage%s (first share "
 	       "%.4g, p* %.4g; an accepted one returns its share)\n",
 	       r->name, run_mode_name(r->mode), r->alpha, r->rounds, r->rounds == 1 ? "" : "s",
 	       o->answer.share, o->answer.p_star);
 	print_runs(o);
+	if (r->ladder.n)
+		return;
 	printf("noise of a run within a block: %.2g %% (%s)\n", 100 * o->noise, from);
 	if (isfinite(o->mde))
 		printf("smallest gain that a confirm stage finds with 80 %% power: %.2g %%\n",

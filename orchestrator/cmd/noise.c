@@ -51,6 +51,7 @@ static size_t *place_of(struct noise *n, enum stage_kind k)
 	case STAGE_CANARY:
 	case STAGE_CONVERGE:
 	case STAGE_PROFILE:
+	case STAGE_LADDER:
 		break;
 	}
 	return NULL;

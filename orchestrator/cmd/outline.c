@@ -136,6 +136,17 @@ static size_t blocks_in_reach(const struct recipe *r, double runs)
 	return reach;
 }
 
+/* A campaign with a ladder has these and no others. */
+static void count_rungs(const struct recipe *r, struct outline *o)
+{
+	size_t stages = r->ladder.n - 1;
+
+	o->ladder_runs = 2 * stages * (size_t)(r->ladder.blocks * r->blocks_per_allocation *
+					       r->repeats);
+	o->warm_runs = stages * (size_t)(r->ladder.blocks * r->warmup_trials);
+	o->runs = o->ladder_runs + o->warm_runs;
+}
+
 static void count_runs(const struct recipe *r, const struct design_question *q, struct outline *o)
 {
 	size_t unit = (size_t)r->blocks_per_allocation, screen, confirm, blocks;
@@ -186,7 +197,10 @@ void outline_make(const struct recipe *r, const struct outline_given *g, struct 
 		.gain_stated = g->gain > 0 || r->gain_stated,
 	};
 	look_back(r, g, o);
-	count_runs(r, &q, o);
+	if (r->ladder.n)
+		count_rungs(r, o);
+	else
+		count_runs(r, &q, o);
 	count_hours(r, o);
 	o->blocks_left = blocks_in_reach(r, runs_left(r, o));
 	q.noise = o->noise;

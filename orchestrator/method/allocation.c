@@ -99,7 +99,7 @@ static double worst_s(const struct campaign *c, const struct stage_row *s, size_
  * is another workload. */
 static double usual_s(const struct campaign *c, const struct stage_row *s, size_t slots)
 {
-	double nodes = c->recipe->resources.nodes > 0 ? c->recipe->resources.nodes : 1;
+	double nodes = c->resources.nodes > 0 ? c->resources.nodes : 1;
 	double worst = worst_s(c, s, slots);
 
 	if (s->kind == STAGE_CONVERGE || c->trials == 0 || !(c->node_s > 0))
@@ -116,7 +116,7 @@ int64_t allocation_length_s(const struct campaign *c, const struct stage_row *s)
 /* How long an allocation that is submitted now may last by the limits of jobs and the window, s. */
 static double limit_of_jobs_s(const struct campaign *c)
 {
-	int64_t own = c->recipe->resources.time_limit_s, left = limits_left_s(c);
+	int64_t own = c->resources.time_limit_s, left = limits_left_s(c);
 	double limit = own > 0                        ? (double)own
 		       : c->capacity.time_limit_s > 0 ? (double)c->capacity.time_limit_s
 						      : INFINITY;
@@ -195,7 +195,7 @@ static int64_t limit_s(const struct campaign *c, const struct stage_row *s,
 		extra = fmax(extra, worst - usual);
 	}
 	sum = ceil(sum + extra);
-	if (c->recipe->resources.time_limit_s > 0 || (most > 0 && sum > most))
+	if (c->resources.time_limit_s > 0 || (most > 0 && sum > most))
 		sum = most;
 	return (int64_t)sum;
 }
@@ -227,7 +227,7 @@ static void add_list(struct strv *v, const char *list)
 static int choose_nodes(struct campaign *c, const struct stage_row *s, char **exclude,
 			char **nodelist, struct err *e)
 {
-	const struct resources *r = &c->recipe->resources;
+	const struct resources *r = &c->resources;
 	struct strv out = {0};
 	int rc = ends_faulty_nodes(c, &out, e);
 
@@ -255,7 +255,7 @@ static char *deadline_text(const struct campaign *c, char out[32])
 static int submit_job(struct campaign *c, const struct stage_row *s, struct sched_job *job,
 		      const struct block_row *const *crew, size_t n, char id[64], struct err *e)
 {
-	const struct resources *r = &c->recipe->resources;
+	const struct resources *r = &c->resources;
 	_cleanup_free_ char *exclude = NULL, *nodelist = NULL;
 	_cleanup_(strv_free) struct strv env = {0};
 	struct job_options options = r->options;

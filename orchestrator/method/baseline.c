@@ -117,7 +117,7 @@ static size_t repeats_needed(const struct campaign *c, double share, double run_
 static int cheapest_repeats(struct campaign *c, double run_var, double arm_sd, size_t needed,
 			    size_t *out, struct err *e)
 {
-	double r = c->recipe->repeats, nodes = c->recipe->resources.nodes, run_s, job_s;
+	double r = c->recipe->repeats, nodes = c->resources.nodes, run_s, job_s;
 	struct cost_row cost;
 	int rc = query_cost(c->ws->db, c->row.id, &cost, e);
 

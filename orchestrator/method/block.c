@@ -49,27 +49,30 @@ static struct json *strv_json(const struct strv *s)
 	return a;
 }
 
-/* argv of a configuration, with the file that has its settings in this block's directory. */
-static struct json *argv_json(const struct config *config, const char *dir)
+/* argv of a configuration on these resources, with the file that has its settings in this block's
+ * directory. */
+static struct json *argv_json(const struct config *config, const struct resources *r,
+			      const char *dir)
 {
 	struct json *a = json_array();
 
 	for (size_t i = 0; i < config->argv.n; i++) {
-		_cleanup_free_ char *file = configfile_token(config->argv.v[i], dir);
+		_cleanup_free_ char *arg = resources_fill(r, config->argv.v[i]),
+				    *file = configfile_token(arg, dir);
 
-		json_add_text(a, file ? file : config->argv.v[i]);
+		json_add_text(a, file ? file : arg);
 	}
 	return a;
 }
 
 static struct json *arm_json(const struct arm_row *arm, const struct config *config,
-			     const char *dir)
+			     const struct resources *r, const char *dir)
 {
 	struct json *o = json_object(), *unset = json_array();
 
 	json_set_i64(o, "arm", arm->id);
 	json_set_text(o, "config", config->hash);
-	json_set(o, "argv", argv_json(config, dir));
+	json_set(o, "argv", argv_json(config, r, dir));
 	json_set(o, "env", kvs_json(&config->env));
 	for (size_t i = 0; i < config->env.n; i++)
 		if (!config->env.v[i].value)
@@ -182,9 +185,15 @@ static int arms_json(struct campaign *c, const struct stage_row *s, const char *
 
 		if (rc < 0)
 			return rc;
+		struct resources on = ladder_resources(c->recipe, s, i);
+		struct json *arm;
+
 		if (s->kind == STAGE_PROFILE)
 			profile_env(c, dir, &config);
-		json_add(arms, arm_json(&s->arms[i], &config, dir));
+		arm = arm_json(&s->arms[i], &config, &on, dir);
+		if (s->kind == STAGE_LADDER)
+			json_set(arm, "launch", launch_json(&on));
+		json_add(arms, arm);
 		config_done(&config);
 	}
 	return 0;
@@ -217,7 +226,7 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s,
 	json_set_i64(o, "deadline_us", limits_close_us(c));
 	json_set(o, "window", window_json(&w));
 	json_set(o, "limits", limits_json(&w, s->kind));
-	json_set(o, "launch", launch_json(&c->recipe->resources));
+	json_set(o, "launch", launch_json(&c->resources));
 	if (c->recipe->workload.container.runtime)
 		json_set(o, "container", container_json(c, s));
 	json_set_text(o, "workdir", w.workdir);

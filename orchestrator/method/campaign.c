@@ -25,7 +25,8 @@ enum {
 static const struct stage_ops *const all_stages[] = {&baseline_aa,       &experiment_screen,
 						     &validate_confirm,  &ablate_ablate,
 						     &fix_final,         &fix_soak,
-						     &converge_converge, &profile_profile};
+						     &converge_converge, &profile_profile,
+						     &ladder_ladder};
 
 const struct stage_ops *stage_ops_of(enum stage_kind k)
 {
@@ -273,7 +274,7 @@ static int open_scheduler(struct campaign *c, const struct campaign_options *o, 
 	c->sched_config = (struct sched_config){.blocks_root = c->ws->blocks_root,
 						.agent = o->agent,
 						.helper = o->helper,
-						.partition = c->recipe->resources.partition,
+						.partition = c->resources.partition,
 						.clock = c->ws->clock,
 						.seed = c->row.seed,
 						.spec = o->spec};
@@ -306,7 +307,7 @@ static bool node_hours_over(const struct campaign *c)
 	double h = (c->node_s - c->row.resume_node_s) / 3600;
 
 	return (b->node_hours > 0 && h >= b->node_hours) ||
-	       (b->gpu_hours > 0 && h * c->recipe->resources.gpus_per_node >= b->gpu_hours);
+	       (b->gpu_hours > 0 && h * c->resources.gpus_per_node >= b->gpu_hours);
 }
 
 static int resume_state(struct campaign *c, struct err *e)
@@ -622,6 +623,8 @@ static int act(struct campaign *c, const struct action *a, enum campaign_step *o
 		return baseline_plan(c, e);
 	case ACT_PLAN_PROFILE:
 		return profile_plan(c, a->round, e);
+	case ACT_PLAN_LADDER:
+		return ladder_plan(c, a->round, e);
 	case ACT_HYPOTHESES:
 		return hypothesis_plan(c, a->round, e);
 	case ACT_PLAN_SCREEN:

@@ -122,7 +122,7 @@ static struct suspect *count_faults(struct node_end_row *v, size_t n, size_t *ou
 /* As many are left out as still leaves the nodes of one job, the worst first. */
 static size_t most_excluded(const struct campaign *c)
 {
-	int need = c->recipe->resources.nodes > 0 ? c->recipe->resources.nodes : 1;
+	int need = c->resources.nodes > 0 ? c->resources.nodes : 1;
 	int spare = c->capacity.nodes_total - need;
 
 	return spare <= 0 ? 0 : spare < EXCLUDE_MAX ? (size_t)spare : EXCLUDE_MAX;

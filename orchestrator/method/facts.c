@@ -6,12 +6,15 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/method/method.h"
 
+enum { UPPER_RUNG = 1 }; /* an allocation is as large as its largest arm */
+
 void facts_done(struct facts *f)
 {
 	stage_rows_free(f->stages, f->n_stages);
 	hypothesis_rows_free(f->hyps, f->n_hyps);
 	verdict_rows_free(f->verdicts, f->n_verdicts);
 	ablation_rows_free(f->ablations, f->n_ablations);
+	free(f->rungs);
 	block_rows_free(f->blocks, f->n_blocks);
 	memset(f, 0, sizeof *f);
 }
@@ -48,7 +51,7 @@ static const char *used_up(const struct campaign *c)
 		return "time";
 	if (b->node_hours > 0 && node_h >= b->node_hours)
 		return "node hours";
-	if (b->gpu_hours > 0 && node_h * c->recipe->resources.gpus_per_node >= b->gpu_hours)
+	if (b->gpu_hours > 0 && node_h * c->resources.gpus_per_node >= b->gpu_hours)
 		return "GPU hours";
 	if (b->trials > 0 && c->trials - c->row.resume_trials >= b->trials)
 		return "trials";
@@ -95,9 +98,11 @@ int facts_load(struct campaign *c, struct err *e)
 	    (rc = query_hypotheses(db, c->row.id, &f->hyps, &f->n_hyps, e)) < 0 ||
 	    (rc = query_verdicts(db, c->row.id, &f->verdicts, &f->n_verdicts, e)) < 0 ||
 	    (rc = query_ablations(db, c->row.id, &f->ablations, &f->n_ablations, e)) < 0 ||
-	    (rc = facts_load_blocks(c, e)) < 0)
+	    (rc = query_rungs(db, c->row.id, &f->rungs, &f->n_rungs, e)) < 0)
 		return rc;
-	return 0;
+	c->resources = ladder_resources(c->recipe, f->n_stages ? &f->stages[f->n_stages - 1] : NULL,
+					UPPER_RUNG);
+	return facts_load_blocks(c, e);
 }
 
 const struct stage_row *facts_stage(const struct facts *f, enum stage_kind k, int round)

@@ -57,7 +57,7 @@ static int confirm_nodes(struct campaign *c, char **out, int *n, struct err *e)
  * belongs to a node and not to the setting is not seen again there. *avoid: heap, NULL: none. */
 static int place(struct campaign *c, char **avoid, struct err *e)
 {
-	const struct resources *r = &c->recipe->resources;
+	const struct resources *r = &c->resources;
 	int used = 0, need = r->nodes > 0 ? r->nodes : 1, others;
 	_cleanup_free_ char *nodes = NULL;
 	int rc = confirm_nodes(c, &nodes, &used, e);

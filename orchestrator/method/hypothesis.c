@@ -60,7 +60,7 @@ static void add_signal(struct plan *p, const char *name, double value)
  * torchrun in the command starts ranks that no resource asks for: so many were seen (0: none). */
 static void add_facts(struct plan *p, int seen)
 {
-	const struct resources *r = &p->c->recipe->resources;
+	const struct resources *r = &p->c->resources;
 	int nodes = r->nodes ? r->nodes : 1, ranks = seen ? seen / nodes : r->tasks_per_node;
 	long here = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -129,7 +129,8 @@ static int load_signals(struct plan *p, struct err *e)
 	int64_t arm;
 	int rc, seen = 0;
 
-	if (!s && !(s = facts_stage(f, STAGE_AA, 0))) { /* a campaign without a baseline stage */
+	if (!s && !(s = facts_stage(f, STAGE_LADDER, p->round)) &&
+	    !(s = facts_stage(f, STAGE_AA, 0))) { /* a campaign without a baseline stage */
 		add_facts(p, 0);
 		return 0;
 	}
@@ -401,7 +402,8 @@ static void nothing_to_vary(struct plan *p)
 		.ceiling = NAN,
 		.proof = k ? k->proof.level : PROOF_DELIVERED,
 		.state = HYP_NOT_TRIED,
-		.reason = xstrdup("no knob has another value to try"),
+		.reason = xstrdup(p->c->recipe->ladder.n ? "a ladder measures and tunes nothing"
+							 : "no knob has another value to try"),
 		.rank = 1};
 }
 

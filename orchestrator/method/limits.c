@@ -96,7 +96,7 @@ bool limits_nodes_idle(struct campaign *c)
 size_t limits_at_once(const struct campaign *c)
 {
 	const struct budget *b = &c->recipe->budget;
-	int nodes = c->recipe->resources.nodes > 0 ? c->recipe->resources.nodes : 1;
+	int nodes = c->resources.nodes > 0 ? c->resources.nodes : 1;
 	int n = c->capacity.jobs_at_once > 0 ? c->capacity.jobs_at_once : 1;
 
 	if (b->jobs && n > b->jobs)
@@ -112,7 +112,7 @@ size_t limits_at_once(const struct campaign *c)
 size_t limits_in_flight(const struct campaign *c)
 {
 	const struct budget *b = &c->recipe->budget;
-	const struct resources *r = &c->recipe->resources;
+	const struct resources *r = &c->resources;
 	size_t n = limits_at_once(c), more = n + (size_t)c->capacity.jobs_ahead;
 
 	if (r->placement != PLACEMENT_ANY || r->among.n || b->nodes || b->trials > 0 ||

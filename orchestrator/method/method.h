@@ -6,9 +6,8 @@
  *
  * A campaign moves by stages. What a kind of stage wants is a const struct stage_ops beside the
  * step that it belongs to: baseline.c (aa), experiment.c (screen), validate.c (confirm), ablate.c
- * (ablate), fix.c (final, soak), converge.c (converge), profile.c (profile). What comes after a
- * stage is
- * campaign_next(), a pure function of the stored facts.
+ * (ablate), fix.c (final, soak), converge.c (converge), profile.c (profile), ladder.c (ladder).
+ * What comes after a stage is campaign_next(), a pure function of the stored facts.
  */
 #ifndef FETTLE_METHOD_METHOD_H
 #define FETTLE_METHOD_METHOD_H
@@ -51,6 +50,8 @@ struct facts {
 	size_t n_verdicts;
 	struct ablation_row *ablations;
 	size_t n_ablations;
+	struct rung_row *rungs; /* of the ladder, as far as it was climbed */
+	size_t n_rungs;
 	struct block_row *blocks; /* of the last stage, when it is open: those not valid yet */
 	size_t n_blocks;
 	size_t total, valid;       /* blocks of that stage */
@@ -67,6 +68,7 @@ struct campaign {
 	struct workspace *ws;
 	struct campaign_row row;
 	const struct recipe *recipe;
+	struct resources resources; /* of the open stage's jobs; borrows from the recipe */
 	struct recipe *own_recipe; /* the same, unless it is borrowed */
 	struct script_sources sources;
 	const struct sched *sched;
@@ -111,7 +113,7 @@ struct stage_ops {
 		     struct err *e);
 };
 extern const struct stage_ops baseline_aa, experiment_screen, validate_confirm, ablate_ablate,
-	fix_final, fix_soak, converge_converge, profile_profile;
+	fix_final, fix_soak, converge_converge, profile_profile, ladder_ladder;
 const struct stage_ops *stage_ops_of(enum stage_kind k); /* NULL for a kind that no step runs yet */
 
 /* Everything but the scheduler: for what looks at a campaign, or mends it, and runs nothing. Its
@@ -156,7 +158,8 @@ int campaign_default(struct campaign *c, struct config *out, struct err *e);
 
 enum action_kind {
 	ACT_PLAN_AA,
-	ACT_PLAN_PROFILE, /* of the incumbent that round `round` starts from */
+	ACT_PLAN_PROFILE, /* of the incumbent that round `round` starts from, or of that rung */
+	ACT_PLAN_LADDER,  /* of rung `round` and the one below */
 	ACT_HYPOTHESES,   /* of round `round` */
 	ACT_PLAN_SCREEN,
 	ACT_PLAN_CONFIRM, /* of `hypothesis` */
@@ -189,6 +192,12 @@ int profile_hook(const char *dir, struct err *e);
 enum { PROFILE_STEPS = 12 }; /* of a trial's window: what the hook records, and some to spare */
 /* Signals of a trial under a profiler, from what it left in `dir`; a remark in *note, heap. */
 void profile_read(const char *dir, struct trial_result *t, char **note);
+int ladder_plan(struct campaign *c, int round, struct err *e);
+/* What an arm of a stage runs on: a rung of the ladder, else what the recipe asks for. Borrows. */
+struct resources ladder_resources(const struct recipe *r, const struct stage_row *s, size_t arm);
+/* When the profile of rung `round` is concluded: store where that rung lost time. Nothing without a
+ * ladder. */
+int ladder_split(struct campaign *c, int round, struct err *e);
 int experiment_plan(struct campaign *c, int round, struct err *e);
 /* Hypotheses of a round that may go to a confirm stage, best first; heap array. */
 int experiment_ranking(struct campaign *c, int round, int64_t **ids, size_t *n, struct err *e);

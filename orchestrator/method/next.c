@@ -104,6 +104,27 @@ static struct action next_candidate(const struct facts *f, const struct recipe *
 	return (struct action){.kind = ACT_PLAN_CONFIRM, .round = round, .hypothesis = ranking[0]};
 }
 
+static bool has_stage(const struct facts *f, enum stage_kind k, int round)
+{
+	return facts_stage(f, k, round) != NULL;
+}
+
+/* Up the ladder: each rung is compared with the one below, and looked at under the profiler, until
+ * one loses too much or there is no higher one; then the rules name what holds it. */
+static struct action climb(const struct facts *f, const struct recipe *r)
+{
+	const struct rung_row *top = f->n_rungs ? &f->rungs[f->n_rungs - 1] : NULL;
+	int at = top ? top->round : 1;
+
+	if (f->profiles && !has_stage(f, STAGE_PROFILE, at))
+		return (struct action){.kind = ACT_PLAN_PROFILE, .round = at};
+	if ((!top || top->held) && (size_t)at < r->ladder.n)
+		return (struct action){.kind = ACT_PLAN_LADDER, .round = at + 1};
+	if (!round_has_hypotheses(f, at))
+		return (struct action){.kind = ACT_HYPOTHESES, .round = at};
+	return (struct action){.kind = ACT_FINISH};
+}
+
 static struct action after(const struct facts *f, const struct stage_row *last,
 			   const struct recipe *r, const int64_t *ranking, size_t n)
 {
@@ -124,6 +145,7 @@ static struct action after(const struct facts *f, const struct stage_row *last,
 		return after_ablate(f, last);
 	case STAGE_FINAL:
 		return (struct action){.kind = r->soak_trials > 0 ? ACT_PLAN_SOAK : ACT_FINISH};
+	case STAGE_LADDER:
 	case STAGE_VERIFY:
 	case STAGE_SOAK:
 	case STAGE_CANARY:
@@ -139,6 +161,7 @@ static bool costs(enum action_kind k)
 	switch (k) {
 	case ACT_PLAN_AA:
 	case ACT_PLAN_PROFILE:
+	case ACT_PLAN_LADDER:
 	case ACT_PLAN_SCREEN:
 	case ACT_PLAN_CONFIRM:
 	case ACT_PLAN_ABLATE:
@@ -160,9 +183,11 @@ struct action campaign_next(const struct facts *f, const struct recipe *r, const
 	const struct stage_row *last = f->n_stages ? &f->stages[f->n_stages - 1] : NULL;
 	struct action a = {.kind = ACT_PLAN_AA};
 
-	if (!last && r->aa_blocks == BLOCKS_NONE)
+	if (r->ladder.n && !(last && last->open))
+		a = climb(f, r);
+	else if (!last && r->aa_blocks == BLOCKS_NONE)
 		a = begin_round(f, r, 1);
-	if (last)
+	else if (last)
 		a = last->open ? (struct action){.kind = ACT_STAGE} : after(f, last, r, ranking, n);
 	return f->over_budget && costs(a.kind) ? (struct action){.kind = ACT_STOP} : a;
 }

@@ -17,7 +17,7 @@ static bool in_list(const struct strv *v, const char *node)
 
 static int nodes_of_job(const struct campaign *c)
 {
-	return c->recipe->resources.nodes > 0 ? c->recipe->resources.nodes : 1;
+	return c->resources.nodes > 0 ? c->resources.nodes : 1;
 }
 
 char *place_join(const struct strv *v)
@@ -86,7 +86,7 @@ static void place_spread(const struct campaign *c, const struct node_use_row *v,
 static void place_among(const struct campaign *c, const struct node_use_row *v, size_t n,
 			const struct strv *exclude, char **nodelist)
 {
-	const struct strv *among = &c->recipe->resources.among;
+	const struct strv *among = &c->resources.among;
 	size_t need = (size_t)nodes_of_job(c), skip = c->facts.allocations;
 	struct strv order = {0}, pick = {0};
 	int most = 0;
@@ -107,7 +107,7 @@ static void place_among(const struct campaign *c, const struct node_use_row *v, 
 
 int place_block(struct campaign *c, struct strv *exclude, char **nodelist, struct err *e)
 {
-	const struct resources *r = &c->recipe->resources;
+	const struct resources *r = &c->resources;
 	struct node_use_row *v = NULL;
 	size_t n = 0;
 	int rc;

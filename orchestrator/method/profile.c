@@ -66,7 +66,9 @@ int profile_plan(struct campaign *c, int round, struct err *e)
 	if (rc == 0) {
 		campaign_tell(c, PROGRESS_STEP, round > 1 ? 4 : 1,
 			      "profile: one untimed trial of the %s under a profiler",
-			      round > 1 ? "new incumbent" : "baseline");
+			      c->recipe->ladder.n ? "rung"
+			      : round > 1         ? "new incumbent"
+						  : "baseline");
 		rc = stage_plan(c, &s, &arm, 1, e);
 	}
 	config_done(&arm.config);
@@ -168,11 +170,13 @@ static const struct signal_row *find_row(const struct signal_row *v, size_t n, c
 	return NULL;
 }
 
-/* The timed trials of what was profiled: of the A/A stage, or of the winner's. */
-static int64_t timed_arm(const struct facts *f)
+/* The timed trials of what was profiled: of the rung, the winner, or the A/A stage. */
+static int64_t timed_arm(const struct facts *f, int round)
 {
-	const struct stage_row *s = facts_last_accepted(f);
+	const struct stage_row *s = facts_stage(f, STAGE_LADDER, round);
 
+	if (!s)
+		s = facts_last_accepted(f);
 	if (s)
 		return s->arms[1].id;
 	s = facts_stage(f, STAGE_AA, 0);
@@ -215,11 +219,13 @@ static int conclude(struct campaign *c, const struct stage_row *s, struct err *e
 	int rc = query_arm_signals(c->ws->db, s->arms[0].id, &traced, &n, e);
 
 	if (rc == 0)
-		rc = query_arm_signals(c->ws->db, timed_arm(&c->facts), &timed, &n_timed, e);
+		rc = query_arm_signals(c->ws->db, timed_arm(&c->facts, s->round), &timed, &n_timed, e);
 	if (rc == 0) {
 		note = note_of(traced, n, timed, n_timed);
 		campaign_tell(c, PROGRESS_STAGE, s->round > 1 ? 4 : 1, "%s", note);
 		rc = query_stage_close(c->ws->db, s->id, note, e);
+		if (rc == 0)
+			rc = ladder_split(c, s->round, e);
 	}
 	signal_rows_free(traced, n);
 	signal_rows_free(timed, n_timed);

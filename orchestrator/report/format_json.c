@@ -249,6 +249,39 @@ static struct json *ablations(const struct report *r)
 	return a;
 }
 
+static struct json *rungs(const struct report *r)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < r->n_rungs; i++) {
+		const struct rung_row *g = &r->rungs[i];
+		const struct {
+			const char *name;
+			double v;
+		} numbers[] = {{"est", g->est},
+			       {"lo", g->lo},
+			       {"hi", g->hi},
+			       {"total", g->total},
+			       {"total_lo", g->total_lo},
+			       {"total_hi", g->total_hi},
+			       {"loss_communication", g->communication},
+			       {"loss_straggler", g->straggler},
+			       {"loss_input", g->input},
+			       {"loss_rest", g->rest}};
+		struct json *o = json_object();
+
+		json_set_i64(o, "rung", g->round);
+		json_set_i64(o, "nodes", g->nodes);
+		json_set_i64(o, "tasks_per_node", g->tasks_per_node);
+		json_set_i64(o, "pairs", g->n);
+		for (size_t k = 0; k < ARRAY_LEN(numbers); k++)
+			json_set_number(o, numbers[k].name, numbers[k].v);
+		json_set_bool(o, "held", g->held);
+		json_add(a, o);
+	}
+	return a;
+}
+
 static struct json *stages(const struct report *r)
 {
 	struct json *a = json_array();
@@ -699,6 +732,8 @@ static int write_json(const struct report *r, struct buf *out, struct err *e)
 	json_set(o, "hypotheses", hypotheses(r));
 	json_set(o, "stages", stages(r));
 	json_set(o, "ablation", ablations(r));
+	if (r->recipe->ladder.n)
+		json_set(o, "rungs", rungs(r));
 	fix(r, o);
 	json_set(o, "ranking", ranking(r));
 	json_set(o, "faults", faults(r));

@@ -115,10 +115,12 @@ static int write_markdown(const struct report *r, struct buf *b, struct err *e)
 	target(r, b);
 	mdlog_baseline(r, b);
 	mdlog_hypotheses(r, b);
-	mdlog_experiment(r, b);
-	mdlog_validation(r, b);
-	mdlog_fixing(r, b);
-	mdlog_ranking(r, b);
+	if (!r->recipe->ladder.n) {
+		mdlog_experiment(r, b);
+		mdlog_validation(r, b);
+		mdlog_fixing(r, b);
+		mdlog_ranking(r, b);
+	}
 	mdlog_tradeoffs(r, b);
 	mdlog_sizes(r, b);
 	mdlog_negatives(r, b);

@@ -20,6 +20,8 @@ void mdlog_ranking(const struct report *r, struct buf *b);
 void mdlog_negatives(const struct report *r, struct buf *b);
 
 /* mdlog_stack.c: what stacking showed, and where it ran; nothing when there is nothing */
+/* In place of mdlog_baseline() where the campaign has a ladder. */
+void mdlog_ladder(const struct report *r, struct buf *b);
 void mdlog_ablation(const struct report *r, struct buf *b);
 void mdlog_nodes(const struct report *r, struct buf *b);
 const char *mdlog_ablation_words(const struct ablation_row *a);

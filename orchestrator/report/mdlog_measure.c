@@ -87,6 +87,10 @@ void mdlog_baseline(const struct report *r, struct buf *b)
 {
 	bool any = false;
 
+	if (r->recipe->ladder.n) {
+		mdlog_ladder(r, b);
+		return;
+	}
 	buf_str(b, "\n## 1. Baseline\n\nThe default configuration against itself.\n");
 	buf_str(b, "\n- Mean: ");
 	md_number(b, r->base_mean);

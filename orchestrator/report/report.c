@@ -70,6 +70,7 @@ void report_free(struct report *r)
 	source_rows_free(r->sources, r->n_sources);
 	kvs_free(&r->effective);
 	ablation_rows_free(r->ablations, r->n_ablations);
+	free(r->rungs);
 	node_rows_free(r->nodes, r->n_nodes);
 	account_rows_free(r->account, r->n_account);
 	consumed_row_done(&r->consumed);
@@ -658,6 +659,7 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 	    (rc = query_quality(db, campaign, &r->quality, &r->n_quality, e)) == 0)
 		rc = query_cost(db, campaign, &r->cost, e);
 	if (rc == 0 && (rc = load_target(&l, e)) == 0 &&
+	    (rc = query_rungs(db, campaign, &r->rungs, &r->n_rungs, e)) == 0 &&
 	    (rc = query_ablations(db, campaign, &r->ablations, &r->n_ablations, e)) == 0)
 		rc = query_nodes(db, campaign, &r->nodes, &r->n_nodes, e);
 	if (rc == 0)

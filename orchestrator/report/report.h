@@ -142,6 +142,8 @@ struct report {
 	double target_lo, target_hi;
 	struct ablation_row *ablations;
 	size_t n_ablations;
+	struct rung_row *rungs; /* of the scaling ladder */
+	size_t n_rungs;
 	struct node_row *nodes;
 	size_t n_nodes;
 	struct kvs effective; /* knob -> value in the baseline's processes; absent: not seen */

@@ -34,10 +34,38 @@ static void effect(struct buf *b, double est, double lo, double hi)
 		buf_printf(b, " [%+.1f, %+.1f]", 100 * lo, 100 * hi);
 }
 
+/* One line a rung: 92.1 % [91.0, 93.3] of the rung below. */
+static void rungs(const struct report *r, struct lines *l)
+{
+	for (size_t i = 0; i < r->n_rungs; i++) {
+		const struct rung_row *g = &r->rungs[i];
+
+		buf_printf(&l->line, "Rung %d, %d x %d ranks: ", g->round, g->nodes,
+			   g->tasks_per_node);
+		if (isnan(g->est))
+			buf_str(&l->line, "not measured.");
+		else
+			buf_printf(&l->line,
+				   "a rank keeps %.1f %% [%.1f, %.1f] of the rung below, %.1f %% of "
+				   "the first%s.",
+				   100 * g->est, 100 * g->lo, 100 * g->hi, 100 * g->total,
+				   g->held ? "" : ": the climb ends here");
+		end_line(l);
+	}
+	if (r->n_rungs == 0) {
+		buf_str(&l->line, "Ladder: no rung was measured.");
+		end_line(l);
+	}
+}
+
 static void baseline(const struct report *r, struct lines *l)
 {
 	struct buf *b = &l->line;
 
+	if (r->recipe->ladder.n) {
+		rungs(r, l);
+		return;
+	}
 	if (r->recipe->aa_blocks == BLOCKS_NONE) {
 		buf_str(b, "Baseline: ");
 		if (isfinite(r->base_mean))
@@ -71,8 +99,13 @@ static void bottleneck(const struct report *r, struct lines *l)
 		if (r->findings[i].round == round)
 			continue;
 		round = r->findings[i].round;
-		buf_printf(&l->line, "Bottleneck%s: %s: %s.", round > 1 ? " after the change" : "",
-			   r->findings[i].bottleneck, or_empty(r->findings[i].evidence));
+		buf_str(&l->line, "Bottleneck");
+		if (r->recipe->ladder.n)
+			buf_printf(&l->line, " on rung %d", round);
+		else if (round > 1)
+			buf_str(&l->line, " after the change");
+		buf_printf(&l->line, ": %s: %s.", r->findings[i].bottleneck,
+			   or_empty(r->findings[i].evidence));
 		end_line(l);
 	}
 	if (r->n_findings == 0 && r->n_hyps && r->recipe->aa_blocks != BLOCKS_NONE) {
@@ -215,6 +248,18 @@ static void cost(const struct report *r, struct lines *l)
 	}
 }
 
+static void tuning(const struct report *r, struct lines *l)
+{
+	if (r->n_hyps) {
+		buf_str(&l->line, "Hypotheses:");
+		end_line(l);
+	}
+	hypotheses(r, l);
+	ablation(r, l);
+	fix(r, l);
+	target(r, l);
+}
+
 void report_summary(const struct report *r, struct buf *out)
 {
 	struct lines l = {.out = out};
@@ -229,14 +274,8 @@ void report_summary(const struct report *r, struct buf *out)
 	}
 	baseline(r, &l);
 	bottleneck(r, &l);
-	if (r->n_hyps) {
-		buf_str(&l.line, "Hypotheses:");
-		end_line(&l);
-	}
-	hypotheses(r, &l);
-	ablation(r, &l);
-	fix(r, &l);
-	target(r, &l);
+	if (!r->recipe->ladder.n)
+		tuning(r, &l);
 	cost(r, &l);
 	buf_free(&l.line);
 }

@@ -461,12 +461,12 @@ static int check_blocks(const struct reader *r, const struct recipe *recipe, str
 static void settle_defaults(struct recipe *r)
 {
 	static const struct {
-		int rounds, soak;
+		int rounds, soak, ladder;
 	} by_mode[] = {
-		[MODE_QUICK] = {1, 3},
-		[MODE_STANDARD] = {3, 6},
-		[MODE_LONG] = {5, 10},
-		[MODE_STRICT] = {3, 10},
+		[MODE_QUICK] = {1, 3, 3},
+		[MODE_STANDARD] = {3, 6, 4},
+		[MODE_LONG] = {5, 10, 6},
+		[MODE_STRICT] = {3, 10, 8},
 	};
 
 	r->gain_stated = !isnan(r->min_effect);
@@ -480,6 +480,8 @@ static void settle_defaults(struct recipe *r)
 	r->final_blocks = settled_blocks(r->final_blocks);
 	if (r->soak_trials < 0)
 		r->soak_trials = by_mode[r->mode].soak;
+	if (!r->ladder.blocks)
+		r->ladder.blocks = by_mode[r->mode].ladder;
 	if (!r->converge.metric)
 		r->converge.metric = xstrdup("loss");
 	if (!r->converge.stat)
@@ -517,6 +519,8 @@ int check_plan(const struct reader *r, struct recipe *recipe, struct err *e)
 		rc = check_guards(r, recipe, e);
 	if (!rc && recipe->second)
 		rc = check_second(r, recipe, e);
+	if (!rc)
+		rc = schema_check_ladder(r, recipe, e);
 	if (!rc)
 		rc = check_targets(recipe, e);
 	return rc ? rc : check_exclusions(recipe, e);

@@ -163,6 +163,21 @@ static void dump_budget(const struct budget *b, struct buf *out)
 	put_number(&d, "stuck_s", b->stuck_s);
 }
 
+static void dump_ladder(const struct ladder *l, const struct dump *d)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		_cleanup_free_ char *name = xasprintf("ladder.rungs[%zu]", i + 1),
+				    *text = xasprintf("%d x %d", l->rungs[i].nodes,
+						      l->rungs[i].tasks_per_node);
+
+		put_text(d, name, text);
+	}
+	if (l->n) {
+		put_i64(d, "ladder.blocks", l->blocks);
+		put_number(d, "ladder.max_loss", l->max_loss);
+	}
+}
+
 static void dump_bundles(const struct knob *k, const struct dump *d)
 {
 	for (size_t i = 0; k->bundles && i < k->values.n; i++) {
@@ -290,6 +305,7 @@ void script_plan_dump(const struct recipe *r, struct buf *out)
 	put_number(&d, "converge.margin", r->converge.margin);
 	put_text(&d, "converge.seed_env", r->converge.seed_env);
 	put_i64(&d, "converge.trial_s", r->converge.trial_limit_s);
+	dump_ladder(&r->ladder, &d);
 	put_i64(&d, "repeats", r->repeats);
 	put_i64(&d, "blocks_per_allocation", r->blocks_per_allocation);
 	put_i64(&d, "warmup_trials", r->warmup_trials);

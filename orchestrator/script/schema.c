@@ -778,6 +778,12 @@ static const struct field campaign_fields[] = {
 	 .sub = &schema_converge,
 	 .dflt = "see there",
 	 .doc = "the long run of a fix that is accepted, pending convergence (`fettle converge`)"},
+	{.name = "ladder",
+	 .type = FIELD_TABLE,
+	 .sub = &schema_ladder,
+	 .offset = AT(ladder),
+	 .dflt = "none",
+	 .doc = "measure how the workload scales, instead of tuning it"},
 	{.name = "repeats",
 	 .type = FIELD_INT,
 	 .min = 1,
@@ -869,6 +875,7 @@ struct recipe *schema_defaults(void)
 	r->agent.dir = xstrdup("/tmp");
 	r->quality = schema_quality_defaults();
 	r->converge = (struct converge){.seeds = 3, .margin = 0.01};
+	r->ladder.max_loss = 0.10;
 	r->soak_trials = BLOCKS_UNSAID;
 	r->aa_blocks = BLOCKS_UNSAID;
 	r->final_blocks = BLOCKS_UNSAID;
@@ -886,6 +893,7 @@ const struct schema *const schema_all[] = {
 	&schema_resources, &schema_objective, &schema_guard,       &schema_constraint,
 	&schema_knob,      &schema_proof,     &schema_requires,    &schema_bundle,
 	&schema_budget,    &schema_blocks,    &schema_quality,     &schema_samplers,
-	&schema_agent,     &schema_converge,  &schema_site,        &schema_caps,
-	&schema_rule,      &schema_finding,   &schema_expectation, NULL,
+	&schema_agent,     &schema_converge,  &schema_ladder,      &schema_rung,
+	&schema_site,      &schema_caps,      &schema_rule,        &schema_finding,
+	&schema_expectation, NULL,
 };
