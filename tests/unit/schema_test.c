@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <glob.h>
 
+#include "experiments/derive.h"
+
 #define FIXTURE "tests/fixtures/db/schema-%d.sql"
 #define SCHEMA  "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
 
@@ -13,7 +15,7 @@ static const char *const *const sql_tables[] = {
 	query_sql_campaign, query_sql_lease,   query_sql_config,   query_sql_hypothesis,
 	query_sql_stage,    query_sql_attempt, query_sql_ingest,   query_sql_values,
 	query_sql_verdict,  query_sql_report,  query_sql_ablation, query_sql_jobs,
-	query_sql_hosts,
+	query_sql_hosts,    query_sql_rung,
 };
 
 typedef void (*row_f)(sqlite3_stmt *s, void *ctx);
@@ -393,6 +395,24 @@ static struct db *full_store(void)
 	assert_ok(query_fix_guard_add(st.db, &g, &e));
 	assert_ok(query_event_add(st.db, st.campaign, 1, "resumed", "", &e));
 	assert_ok(query_account_put(st.db, 1, &(struct consumed_row){.energy_j = 5}, 1, &e));
+	assert_ok(query_rung_add(st.db,
+				 &(struct rung_row){.stage = st.stage,
+						    .nodes = 2,
+						    .tasks_per_node = 8,
+						    .n = 3,
+						    .est = 0.9,
+						    .lo = 0.8,
+						    .hi = 1,
+						    .total = 0.9,
+						    .total_lo = 0.8,
+						    .total_hi = 1},
+				 &e));
+	assert_ok(query_rung_split(st.db, st.stage,
+				   &(struct step_shares){.communication = 0.1,
+							 .straggler = 0,
+							 .input = 0,
+							 .rest = 0},
+				   &e));
 	assert_int_equal(
 		store_exec(st.db,
 			   "INSERT INTO series SELECT 1, f.id, f.config, d.id, 'mean', '{}', 1, "
