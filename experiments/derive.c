@@ -185,11 +185,11 @@ double derive_scaling_efficiency_pct(double rate_few, double few, double rate_ma
 struct step_shares derive_scaling_loss(double efficiency, const struct step_shares *few,
 				       const struct step_shares *many)
 {
-	struct step_shares loss = {
-		.communication = many->communication - efficiency * few->communication,
-		.straggler = many->straggler - efficiency * few->straggler,
-		.input = many->input - efficiency * few->input,
-		.rest = 1 - efficiency};
+	struct step_shares loss = {.communication = many->communication -
+						    efficiency * few->communication,
+				   .straggler = many->straggler - efficiency * few->straggler,
+				   .input = many->input - efficiency * few->input,
+				   .rest = 1 - efficiency};
 	const double known[] = {loss.communication, loss.straggler, loss.input};
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)

@@ -393,7 +393,8 @@ struct ladder {
 	struct rung *rungs; /* by ranks, fewest first */
 	size_t n;           /* 0: the campaign has no ladder */
 	int blocks;         /* of each rung with the one below */
-	double max_loss;    /* of efficiency from one rung to the next: a larger one ends the climb */
+	/* of efficiency from one rung to the next: a larger one ends the climb */
+	double max_loss;
 };
 
 struct recipe {
@@ -437,7 +438,8 @@ struct recipe {
  * else srun, mpirun or torchrun with their numbers. A "script" has srun or the like inside: env(1)
  * stands before it, so that ranks that are no children of it are looked for. Appends to out. */
 void resources_launch(const struct resources *r, struct strv *out);
-/* An argument of the workload's command with {nodes}, {tasks} and {tasks_per_node} replaced; heap. */
+/* An argument of the workload's command with {nodes}, {tasks} and {tasks_per_node} replaced; heap.
+ */
 char *resources_fill(const struct resources *r, const char *arg);
 void recipe_free(struct recipe *r); /* r itself too; NULL is fine */
 const struct knob *recipe_knob(const struct recipe *r, const char *name);

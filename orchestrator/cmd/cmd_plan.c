@@ -150,9 +150,9 @@ static void print_text(const struct recipe *r, const struct outline *o)
 		       run_mode_name(r->mode), r->ladder.n);
 	else
 		printf("campaign %s, mode %s, alpha %.3g over at most %d confirm stage%s (first share "
-	       "%.4g, p* %.4g; an accepted one returns its share)\n",
-	       r->name, run_mode_name(r->mode), r->alpha, r->rounds, r->rounds == 1 ? "" : "s",
-	       o->answer.share, o->answer.p_star);
+		       "%.4g, p* %.4g; an accepted one returns its share)\n",
+		       r->name, run_mode_name(r->mode), r->alpha, r->rounds,
+		       r->rounds == 1 ? "" : "s", o->answer.share, o->answer.p_star);
 	print_runs(o);
 	if (r->ladder.n)
 		return;

@@ -141,8 +141,8 @@ static void count_rungs(const struct recipe *r, struct outline *o)
 {
 	size_t stages = r->ladder.n - 1;
 
-	o->ladder_runs = 2 * stages * (size_t)(r->ladder.blocks * r->blocks_per_allocation *
-					       r->repeats);
+	o->ladder_runs = 2 * stages *
+			 (size_t)(r->ladder.blocks * r->blocks_per_allocation * r->repeats);
 	o->warm_runs = stages * (size_t)(r->ladder.blocks * r->warmup_trials);
 	o->runs = o->ladder_runs + o->warm_runs;
 }

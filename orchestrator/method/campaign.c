@@ -22,11 +22,9 @@ enum {
 				     missed beats */
 };
 
-static const struct stage_ops *const all_stages[] = {&baseline_aa,       &experiment_screen,
-						     &validate_confirm,  &ablate_ablate,
-						     &fix_final,         &fix_soak,
-						     &converge_converge, &profile_profile,
-						     &ladder_ladder};
+static const struct stage_ops *const all_stages[] = {
+	&baseline_aa, &experiment_screen, &validate_confirm, &ablate_ablate, &fix_final,
+	&fix_soak,    &converge_converge, &profile_profile,  &ladder_ladder};
 
 const struct stage_ops *stage_ops_of(enum stage_kind k)
 {

@@ -67,7 +67,8 @@ int ladder_plan(struct campaign *c, int round, struct err *e)
 	return rc;
 }
 
-/* -- what a rung keeps -------------------------------------------------------------------------- */
+/* -- what a rung keeps --------------------------------------------------------------------------
+ */
 
 /* The product of the steps so far; half widths add up as of independent logs. */
 static void add_total(const struct facts *f, struct rung_row *g)
@@ -128,14 +129,15 @@ static char *words_of(const struct campaign *c, const struct rung_row *g, const 
 	if (isnan(g->est))
 		return xasprintf("rung %d could not be measured, so the climb ends: %s", g->round,
 				 fault);
-	return xasprintf("rung %d keeps %.1f %% [%.1f, %.1f] of the throughput a rank over %d pairs; "
-			 "%.1f %% [%.1f, %.1f] of the first rung's%s",
-			 g->round, 100 * g->est, 100 * g->lo, 100 * g->hi, g->n, 100 * g->total,
-			 100 * g->total_lo, 100 * g->total_hi,
-			 g->held                                   ? ""
-			 : g->hi >= 1 - c->recipe->ladder.max_loss ? ": the loss is above the limit, "
-								     "not surely; the climb ends here"
-								   : ": the climb ends here");
+	return xasprintf(
+		"rung %d keeps %.1f %% [%.1f, %.1f] of the throughput a rank over %d pairs; "
+		"%.1f %% [%.1f, %.1f] of the first rung's%s",
+		g->round, 100 * g->est, 100 * g->lo, 100 * g->hi, g->n, 100 * g->total,
+		100 * g->total_lo, 100 * g->total_hi,
+		g->held                                   ? ""
+		: g->hi >= 1 - c->recipe->ladder.max_loss ? ": the loss is above the limit, "
+							    "not surely; the climb ends here"
+							  : ": the climb ends here");
 }
 
 /* A launcher may start fewer ranks than it was asked for, and the workload may not care: what was
@@ -149,7 +151,8 @@ static int wrong_ranks(struct campaign *c, const struct stage_row *s, char **why
 	*why = NULL;
 	for (size_t i = 0; rc == 0 && !*why && i < s->n_arms; i++) {
 		const struct resources on = ladder_resources(c->recipe, s, i);
-		int seen = evidence_ranks(v, n, s->arms[i].id), asked = on.nodes * on.tasks_per_node;
+		int seen = evidence_ranks(v, n, s->arms[i].id),
+		    asked = on.nodes * on.tasks_per_node;
 
 		if (seen > 0 && seen != asked)
 			*why = xasprintf("%s asks for %d rank%s, and processes of %d were seen",
@@ -185,7 +188,8 @@ const struct stage_ops ladder_ladder = {.kind = STAGE_LADDER,
 					.block_arms = stage_all_arms,
 					.conclude = conclude};
 
-/* -- where a rung loses it ---------------------------------------------------------------------- */
+/* -- where a rung loses it ----------------------------------------------------------------------
+ */
 
 static double mean_of(const struct signal_row *v, size_t n, const char *metric)
 {

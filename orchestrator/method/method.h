@@ -69,7 +69,7 @@ struct campaign {
 	struct campaign_row row;
 	const struct recipe *recipe;
 	struct resources resources; /* of the open stage's jobs; borrows from the recipe */
-	struct recipe *own_recipe; /* the same, unless it is borrowed */
+	struct recipe *own_recipe;  /* the same, unless it is borrowed */
 	struct script_sources sources;
 	const struct sched *sched;
 	struct sched_run *run;

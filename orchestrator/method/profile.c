@@ -219,7 +219,8 @@ static int conclude(struct campaign *c, const struct stage_row *s, struct err *e
 	int rc = query_arm_signals(c->ws->db, s->arms[0].id, &traced, &n, e);
 
 	if (rc == 0)
-		rc = query_arm_signals(c->ws->db, timed_arm(&c->facts, s->round), &timed, &n_timed, e);
+		rc = query_arm_signals(c->ws->db, timed_arm(&c->facts, s->round), &timed, &n_timed,
+				       e);
 	if (rc == 0) {
 		note = note_of(traced, n, timed, n_timed);
 		campaign_tell(c, PROGRESS_STAGE, s->round > 1 ? 4 : 1, "%s", note);

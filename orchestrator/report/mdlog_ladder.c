@@ -60,16 +60,17 @@ void mdlog_ladder(const struct report *r, struct buf *b)
 {
 	const struct ladder *l = &r->recipe->ladder;
 
-	buf_printf(b,
-		   "\n## 1. Baseline: the scaling ladder\n\n"
-		   "How much of its throughput a rank keeps when there are more ranks with as much "
-		   "work each. A rung is run in pairs with the one below, in the same allocation; "
-		   "intervals are of 95 %%. The climb ends where a rung loses more than %.3g %%, or "
-		   "after rung %zu. What a rung lost is split by the trials under the profiler, as "
-		   "shares of a step on it: communication that nothing hides, waiting for the rank "
-		   "that comes last, waiting for data; the rest is slower computing and what is "
-		   "fixed.\n",
-		   100 * l->max_loss, l->n);
+	buf_printf(
+		b,
+		"\n## 1. Baseline: the scaling ladder\n\n"
+		"How much of its throughput a rank keeps when there are more ranks with as much "
+		"work each. A rung is run in pairs with the one below, in the same allocation; "
+		"intervals are of 95 %%. The climb ends where a rung loses more than %.3g %%, or "
+		"after rung %zu. What a rung lost is split by the trials under the profiler, as "
+		"shares of a step on it: communication that nothing hides, waiting for the rank "
+		"that comes last, waiting for data; the rest is slower computing and what is "
+		"fixed.\n",
+		100 * l->max_loss, l->n);
 	if (r->n_rungs) {
 		buf_char(b, '\n');
 		rungs(r, b);

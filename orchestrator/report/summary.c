@@ -45,11 +45,12 @@ static void rungs(const struct report *r, struct lines *l)
 		if (isnan(g->est))
 			buf_str(&l->line, "not measured.");
 		else
-			buf_printf(&l->line,
-				   "a rank keeps %.1f %% [%.1f, %.1f] of the rung below, %.1f %% of "
-				   "the first%s.",
-				   100 * g->est, 100 * g->lo, 100 * g->hi, 100 * g->total,
-				   g->held ? "" : ": the climb ends here");
+			buf_printf(
+				&l->line,
+				"a rank keeps %.1f %% [%.1f, %.1f] of the rung below, %.1f %% of "
+				"the first%s.",
+				100 * g->est, 100 * g->lo, 100 * g->hi, 100 * g->total,
+				g->held ? "" : ": the climb ends here");
 		end_line(l);
 	}
 	if (r->n_rungs == 0) {
@@ -91,12 +92,21 @@ static void baseline(const struct report *r, struct lines *l)
 	end_line(l);
 }
 
+/* A branch of the diagnosis that could not be judged is stored as a finding without a bottleneck.
+ */
+static bool is_open(const struct finding_row *f)
+{
+	return str_eq(f->bottleneck, bottleneck_name(BOTTLENECK_UNKNOWN));
+}
+
 static void bottleneck(const struct report *r, struct lines *l)
 {
+	size_t open = 0;
 	int round = 0;
 
 	for (size_t i = 0; i < r->n_findings; i++) {
-		if (r->findings[i].round == round)
+		open += is_open(&r->findings[i]);
+		if (is_open(&r->findings[i]) || r->findings[i].round == round)
 			continue;
 		round = r->findings[i].round;
 		buf_str(&l->line, "Bottleneck");
@@ -108,8 +118,13 @@ static void bottleneck(const struct report *r, struct lines *l)
 			   or_empty(r->findings[i].evidence));
 		end_line(l);
 	}
-	if (r->n_findings == 0 && r->n_hyps && r->recipe->aa_blocks != BLOCKS_NONE) {
-		buf_str(&l->line, "Bottleneck: no rule names one from the signals at hand.");
+	if (round == 0 && r->n_hyps &&
+	    (r->recipe->ladder.n || r->recipe->aa_blocks != BLOCKS_NONE)) {
+		buf_str(&l->line, "Bottleneck: no rule names one from the signals at hand");
+		if (open)
+			buf_printf(&l->line, "; %zu question%s could not be answered", open,
+				   open == 1 ? "" : "s");
+		buf_char(&l->line, '.');
 		end_line(l);
 	}
 }

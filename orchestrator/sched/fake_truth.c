@@ -230,14 +230,15 @@ static bool in_text(const char *hay, const char *text)
 
 bool fake_matches(const struct json *arm, const char *text)
 {
-	const struct json *argv = json_get(arm, "argv"), *env = json_get(arm, "env");
+	const struct json *words[] = {json_get(arm, "launch"), json_get(arm, "argv")},
+			  *env = json_get(arm, "env");
 	struct buf b = {0};
 	bool found;
 
-	for (size_t i = 0; i < json_len(argv); i++) {
-		buf_str(&b, i ? " " : "");
-		buf_str(&b, json_text(json_at(argv, i), ""));
-	}
+	for (size_t k = 0; k < ARRAY_LEN(words); k++)
+		for (size_t i = 0; i < json_len(words[k]); i++)
+			buf_printf(&b, "%s%s", b.len ? " " : "",
+				   json_text(json_at(words[k], i), ""));
 	for (size_t i = 0; i < json_len(env); i++)
 		buf_printf(&b, "\n%s=%s", json_key(json_at(env, i)),
 			   json_text(json_at(env, i), ""));

@@ -5,8 +5,8 @@
  * that a killed and resumed campaign sees what an unbroken one would have seen.
  *
  * JSON, every member optional (defaults in brackets). A "text" is looked for in the arguments
- * joined by blanks and in lines KEY=VALUE of the arm's environment; a number at its end must end
- * there.
+ * (an arm's own launcher before them) joined by blanks and in lines KEY=VALUE of the arm's
+ * environment; a number at its end must end there.
  *
  * What settings are worth:
  *   base [100]             throughput_samples_per_s of a configuration without effects

@@ -888,12 +888,14 @@ struct recipe *schema_defaults(void)
 }
 
 const struct schema *const schema_all[] = {
-	&schema_campaign,  &schema_workload,  &schema_container,   &schema_window,
-	&schema_metrics,   &schema_limits,    &schema_model,       &schema_scaling,
-	&schema_resources, &schema_objective, &schema_guard,       &schema_constraint,
-	&schema_knob,      &schema_proof,     &schema_requires,    &schema_bundle,
-	&schema_budget,    &schema_blocks,    &schema_quality,     &schema_samplers,
-	&schema_agent,     &schema_converge,  &schema_ladder,      &schema_rung,
-	&schema_site,      &schema_caps,      &schema_rule,        &schema_finding,
-	&schema_expectation, NULL,
+	&schema_campaign,  &schema_workload,    &schema_container,
+	&schema_window,    &schema_metrics,     &schema_limits,
+	&schema_model,     &schema_scaling,     &schema_resources,
+	&schema_objective, &schema_guard,       &schema_constraint,
+	&schema_knob,      &schema_proof,       &schema_requires,
+	&schema_bundle,    &schema_budget,      &schema_blocks,
+	&schema_quality,   &schema_samplers,    &schema_agent,
+	&schema_converge,  &schema_ladder,      &schema_rung,
+	&schema_site,      &schema_caps,        &schema_rule,
+	&schema_finding,   &schema_expectation, NULL,
 };

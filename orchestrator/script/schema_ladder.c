@@ -8,7 +8,7 @@
 #include "orchestrator/script/schema.h"
 
 enum {
-	RUNGS_MAX = 64,  /* doubling from one rank reaches any machine long before */
+	RUNGS_MAX = 64, /* doubling from one rank reaches any machine long before */
 	NODES_MAX = 100000,
 	TASKS_MAX = 4096, /* of a node: more than it has hardware threads */
 };
@@ -51,9 +51,9 @@ static int read_rungs(const struct reader *r, const struct json *v, const char *
 	int rc = 0;
 
 	if (n < 2 || n > RUNGS_MAX)
-		return reader_expected(r, v, path,
-				       "a list of 2 to 64 rungs, e.g. { { nodes = 1 }, { nodes = 2 } }",
-				       e);
+		return reader_expected(
+			r, v, path,
+			"a list of 2 to 64 rungs, e.g. { { nodes = 1 }, { nodes = 2 } }", e);
 	l->rungs = xcalloc(n, sizeof *l->rungs);
 	for (l->n = 0; l->n < n && rc == 0; l->n++) {
 		_cleanup_free_ char *at = xasprintf("%s[%zu]", path, l->n + 1);
@@ -76,8 +76,9 @@ static const struct field ladder_fields[] = {
 	 .offset = 0,
 	 .doc = "from the fewest ranks to the most; each is compared with the one before, on the "
 		"nodes of the larger one",
-	 .example = "{ { nodes = 1 }, { nodes = 1, tasks_per_node = 8 }, { nodes = 2, tasks_per_node "
-		    "= 8 } }"},
+	 .example =
+		 "{ { nodes = 1 }, { nodes = 1, tasks_per_node = 8 }, { nodes = 2, tasks_per_node "
+		 "= 8 } }"},
 	{.name = "blocks",
 	 .type = FIELD_INT,
 	 .min = 2,
@@ -128,9 +129,10 @@ int schema_check_ladder(const struct reader *r, const struct recipe *x, struct e
 				    "better up; \"%s\" is not",
 				    x->objective);
 	if (!can_vary(x))
-		return reader_fault(r, "ladder", e,
-				    "nothing starts more ranks on a higher rung: resources.launcher "
-				    "= \"srun\" or the like, or {tasks_per_node} and {nodes} in the "
-				    "command, e.g. \"--nproc-per-node={tasks_per_node}\"");
+		return reader_fault(
+			r, "ladder", e,
+			"nothing starts more ranks on a higher rung: resources.launcher "
+			"= \"srun\" or the like, or {tasks_per_node} and {nodes} in the "
+			"command, e.g. \"--nproc-per-node={tasks_per_node}\"");
 	return 0;
 }

@@ -57,3 +57,12 @@ won() {
 	"$FETTLE" nodes -w ws --json >nodes.json
 	jq -e '[.nodes[] | select(.slow)] | length == 1' nodes.json
 }
+
+@test "scaling-ladder climbs to the rung that loses too much" {
+	cd "$BATS_TEST_TMPDIR"
+	"$FETTLE" run -q -s fake --fake "$TRUTH/scaling-ladder.json" -w ws "$ROOT/recipes/campaigns/scaling-ladder.lua"
+	"$FETTLE" report -w ws --json >report.json
+	jq -e '.rungs | map(.held) == [true, true, false]' report.json
+	jq -e '.rungs | map(.est * 100 | round) == [95, 93, 70]' report.json
+	"$FETTLE" report -w ws | grep -q 'the climb ends here'
+}

@@ -9,8 +9,8 @@
 #include "tests/unit/recipe.h"
 
 #define RECIPE "tests/fixtures/recipes/ladder.lua"
-#define QUIET                                                                         \
-	"\"base\": 100, \"sd_run\": 0.002, \"fixed\": true, \"nodes\": 4, "            \
+#define QUIET                                                               \
+	"\"base\": 100, \"sd_run\": 0.002, \"fixed\": true, \"nodes\": 4, " \
 	"\"ranks\": {\"--ranks 4\": 4, \"--ranks 8\": 8, \"--ranks 16\": 16}"
 
 struct climbed {
@@ -87,7 +87,8 @@ static void test_a_rung_that_fails_is_not_measured(void **state)
 
 	(void)state;
 	world_open_recipe(&w, 9, RECIPE);
-	c = climb(&w, "{" QUIET ", \"effects\": {\"--ranks 4\": 3}, \"fails\": {\"--ranks 8\": 1}}");
+	c = climb(&w,
+		  "{" QUIET ", \"effects\": {\"--ranks 4\": 3}, \"fails\": {\"--ranks 8\": 1}}");
 	assert_int_equal(c.n, 2);
 	assert_true(isnan(c.v[1].est) && !c.v[1].held);
 	assert_int_equal(query_stages(w.ws->db, w.id, &s, &n, NULL), 0);

@@ -407,12 +407,10 @@ static struct db *full_store(void)
 						    .total_lo = 0.8,
 						    .total_hi = 1},
 				 &e));
-	assert_ok(query_rung_split(st.db, st.stage,
-				   &(struct step_shares){.communication = 0.1,
-							 .straggler = 0,
-							 .input = 0,
-							 .rest = 0},
-				   &e));
+	assert_ok(query_rung_split(
+		st.db, st.stage,
+		&(struct step_shares){.communication = 0.1, .straggler = 0, .input = 0, .rest = 0},
+		&e));
 	assert_int_equal(
 		store_exec(st.db,
 			   "INSERT INTO series SELECT 1, f.id, f.config, d.id, 'mean', '{}', 1, "
