@@ -29,9 +29,19 @@ int schema_read_profile(const struct reader *r, const struct json *v, const char
 int schema_read_thresholds(const struct reader *r, const struct json *v, const char *path,
 			   void *out, struct err *e);
 struct quality_settings schema_quality_defaults(void);
-extern const struct schema schema_model;               /* into struct model_shape */
-extern const struct schema schema_container;           /* into struct container */
-extern const struct schema schema_scaling;             /* into struct scaling */
+extern const struct schema schema_model;     /* into struct model_shape */
+extern const struct schema schema_container; /* into struct container */
+extern const struct schema schema_scaling;   /* into struct scaling */
+/* schema_goals.c: fields of struct recipe, and who reads them from the campaign's table. */
+extern const struct schema schema_objective, schema_guard, schema_constraint, schema_converge;
+int schema_read_objective(const struct reader *r, const struct json *v, const char *path, void *out,
+			  struct err *e);
+int schema_read_second(const struct reader *r, const struct json *v, const char *path, void *out,
+		       struct err *e);
+int schema_read_guards(const struct reader *r, const struct json *v, const char *path, void *out,
+		       struct err *e);
+int schema_read_constraints(const struct reader *r, const struct json *v, const char *path,
+			    void *out, struct err *e);
 extern const struct schema schema_ladder, schema_rung; /* into struct ladder, struct rung */
 int schema_check_ladder(const struct reader *r, const struct recipe *x, struct err *e);
 /* Every schema, in the order of the reference; NULL at the end. */
