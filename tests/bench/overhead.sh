@@ -40,7 +40,7 @@ sampler() {
 		arms: [{arm: 1, argv: ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep \($s) & done; wait"]}],
 		slots: [{slot: 0, arm: 1, kind: "timed"}]}' >"$dir/block/block.json"
 	"$build/fettle-agent" "$dir/block" 2>/dev/null
-	awk -v max="$MAX_SAMPLER_PCT" -v procs="$(ls -d /proc/[0-9]* | wc -l)" '$2 == "self" { if (!n++) { t0 = $1; c0 = $3 } t = $1; c = $3 }
+	awk -v max="$MAX_SAMPLER_PCT" -v procs="$(find /proc -maxdepth 1 -name "[0-9]*" | wc -l)" '$2 == "self" { if (!n++) { t0 = $1; c0 = $3 } t = $1; c = $3 }
 		END { pct = 100 * (c - c0) / (t - t0)
 			printf "sampler at 1 Hz     %.2f %% of a core (at most %s; %d samples, %d processes on the machine)\n", pct, max, n, procs
 			exit !(n > 10 && pct < max) }' "$dir/block/samples"

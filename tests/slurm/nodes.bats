@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What happens on each node of an allocation: samples and evidence of all of them, and nothing left there.
-# shellcheck disable=SC2016 # $ in the workloads is for their own shell
+# shellcheck disable=SC2016,SC2154 # $ in the workloads is for their own shell; helpers of the loaded files set id
 
 setup() {
 	load common
