@@ -42,20 +42,25 @@ export TAPDIR CMOCKA_MESSAGE_OUTPUT
 together=''
 alone=''
 slurm=''
+long='' # those that wait longest begin first, so that none is left at the end
+slurm_long=''
 for f in "$@"; do
 	case $f in
-	tests/slurm/sched.bats) slurm="$f $slurm" ;; # the longest
+	tests/slurm/sched.bats | tests/slurm/states.bats | tests/slurm/pilots.bats) slurm_long="$slurm_long $f" ;;
 	tests/slurm/*) slurm="$slurm $f" ;;
 	tests/faults/* | tests/cli/planted.bats) alone="$alone $f" ;;
+	tests/cli/planted-faults.bats | tests/cli/workloads.bats) long="$long $f" ;;
 	*) together="$together $f" ;;
 	esac
 done
+together="$long $together"
+slurm="$slurm_long $slurm"
 rc=0
 # shellcheck disable=SC2086 # lists of our own file names
 {
-	[ -z "$together" ] || prove --timer -j"${TEST_JOBS:-2}" --exec "sh $0 --one" $together || rc=1
+	[ "$together" = " " ] || prove --timer -j"${TEST_JOBS:-2}" --exec "sh $0 --one" $together || rc=1
 	[ -z "$alone" ] || prove --timer --exec "sh $0 --one" $alone || rc=1
-	[ -z "$slurm" ] || prove --timer -j2 --exec "sh $0 --one" $slurm || rc=1
+	[ "$slurm" = " " ] || prove --timer -j2 --exec "sh $0 --one" $slurm || rc=1
 }
 
 died=$(find "$TAPDIR" -name '*.died' | wc -l)

@@ -30,6 +30,7 @@ teardown() {
 	cat >"$BATS_TEST_TMPDIR/train.sh" <<-'END'
 		#!/bin/sh
 		[ "$SPEED" = fast ] || sleep 2
+		sleep 1 # what is over at once on another node was seen by nobody
 	END
 	chmod +x "$BATS_TEST_TMPDIR/train.sh"
 	for where in '-s local' '-s slurm --nodes 2 --tasks-per-node 1'; do

@@ -30,11 +30,11 @@
 
 CHECK_WORDS(better, "up", "down", "none")
 CHECK_WORDS(knob_class, "neutral", "numerics", "optimisation")
-CHECK_WORDS(knob_how, "env", "arg", "bundle")
+CHECK_WORDS(knob_how, "env", "arg", "bundle", "key")
 CHECK_WORDS(proof_level, "none", "delivered", "acknowledged", "effective")
 CHECK_WORDS(run_mode, "quick", "standard", "long", "strict")
 CHECK_WORDS(stage_kind, "aa", "verify", "screen", "confirm", "ablate", "final", "soak", "canary",
-	    "converge", "profile")
+	    "converge", "profile", "ladder")
 CHECK_WORDS(profile_wish, "unsaid", "no", "yes")
 CHECK_WORDS(arm_role, "baseline", "treatment")
 CHECK_WORDS(hypothesis_state, "proposed", "linted_out", "not_tried", "screened_out", "tested")

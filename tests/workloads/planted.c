@@ -6,11 +6,13 @@
  * plan; the noise of planned times is a fixed function of --seed, FETTLE_BLOCK, FETTLE_SLOT and
  * FETTLE_ARM_INDEX, so that a resumed campaign must measure what an undisturbed one measures.
  * Prints the lines of the demo's train.py, writes $FETTLE_METRICS, and can go wrong in every way
- * that fettle has to survive. Ranks other than 0 work in silence.
+ * that fettle has to survive. Ranks other than 0 work in silence; those of one job step begin
+ * together, as ranks do that exchange gradients.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,6 +23,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { MEET_MS = 60000 }; /* for ranks that a busy machine starts late */
 
 /* What happens to steps and loss. Factors of the step: --fast 0.75, --slow 1.30, --loss-bias 0.75
  * with a loss 10 % up, --creep 0.75 with a loss that creeps up by 5 % over some hundred steps,
@@ -298,6 +302,42 @@ static void maybe_fail(const struct faults *f, long steps_done)
 	}
 }
 
+/* -- ranks ----------------------------------------------------------------------------------------
+ */
+
+static bool all_there(const char *dir, long ranks)
+{
+	char path[PATH_MAX];
+
+	for (long i = 0; i < ranks; i++) {
+		snprintf(path, sizeof path, "%s/planted.%ld", dir, i);
+		if (access(path, F_OK))
+			return false;
+	}
+	return true;
+}
+
+/* Wait for the other ranks of the step, in the directory that all of them see. */
+static void meet(long rank)
+{
+	const char *dir = getenv("FETTLE_TRIAL_DIR");
+	long ranks = env_long("SLURM_STEP_NUM_TASKS");
+	char path[PATH_MAX];
+	int fd;
+
+	if (!dir || ranks < 2)
+		return;
+	snprintf(path, sizeof path, "%s/planted.%ld", dir, rank);
+	if ((fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) < 0)
+		die("cannot write", path);
+	close(fd);
+	for (double until = now_ms() + MEET_MS; !all_there(dir, ranks);) {
+		if (now_ms() > until)
+			die("some rank did not come:", dir);
+		sleep_ms(1);
+	}
+}
+
 /* -- the loop -------------------------------------------------------------------------------------
  */
 
@@ -307,6 +347,7 @@ static int run(struct loop *l)
 									    : l->saving.from;
 	long first = load_step(start);
 
+	meet(l->rank);
 	if (l->faults.ignore_term)
 		signal(SIGTERM, SIG_IGN);
 	if (l->faults.daemon)
