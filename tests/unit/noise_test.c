@@ -7,8 +7,9 @@
 #include "tests/unit/store.h"
 
 /* Runs differ by 2 %; what an allocation does it does to both arms. */
-#define TRUTH \
-	"{\"effects\": {\"A=1\": 0.05}, \"sd_run\": 0.02, \"sd_alloc\": 0.05, \"blocks_at_most\": 0}"
+#define TRUTH                                                                   \
+	"{\"effects\": {\"A=1\": 0.05}, \"sd_run\": 0.02, \"sd_alloc\": 0.05, " \
+	"\"by_job\": true, \"blocks_at_most\": 0}"
 
 static void assert_noise(const char *fields, size_t df_aa)
 {
