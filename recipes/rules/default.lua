@@ -104,19 +104,21 @@ return {
 		asks = "does loading wait for files, or for a CPU?", run = PROFILE,
 		needs = { "loader_cpu_ratio|tree_cpu_cores|cpu_user_pct", "loader_blocked_ratio|ncpu|cpu_user_pct" },
 		when = function(s, limit)
-			local who = over(s.loader_workers, 0) and string.format("%.0f worker(s)", s.loader_workers)
-				or "the training process itself (no workers)"
+			local who = "the training process itself (no workers)"
+			if over(s.loader_workers, 0) then
+				who = string.format("%.0f worker%s", s.loader_workers, s.loader_workers > 1 and "s" or "")
+			end
 			if over(s.loader_blocked_ratio, limit) then
 				return {
 					bottleneck = "storage",
-					evidence = string.format("%s load, and wait %s of that time for files, not for a CPU", who,
+					evidence = string.format("loading, done by %s, waits %s of its time for files, not for a CPU", who,
 						percent(s.loader_blocked_ratio)),
 				}
 			end
 			if over(s.loader_ready_ratio, NO_CPU) then
 				return {
 					bottleneck = "host",
-					evidence = string.format("%s load, and have no CPU for %s of that time: decoding competes with "
+					evidence = string.format("loading, done by %s, has no CPU for %s of its time: decoding competes with "
 						.. "computing", who, percent(s.loader_ready_ratio)),
 					try = { "OMP_NUM_THREADS" },
 				}
@@ -130,7 +132,7 @@ return {
 			end
 			if over(s.loader_cpu_ratio, limit) then
 				return {
-					evidence = string.format("%s load, and compute for %s of that time: more workers decode more at once",
+					evidence = string.format("loading, done by %s, computes for %s of its time: more workers decode more at once",
 						who, percent(s.loader_cpu_ratio)),
 				}
 			end

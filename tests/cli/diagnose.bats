@@ -41,7 +41,7 @@ first() {
 	run -0 "$FETTLE" diagnose "$CAPTURES/plain-slow"
 	echo "$output"
 	[[ $output == *"1. storage: 58.4 % of the step; without it at most +140.5 %"* ]]
-	[[ $output == *"because: the training process itself (no workers) load, and wait 57.5 % of that time for files"* ]]
+	[[ $output == *"because: loading, done by the training process itself (no workers), waits 57.5 % of its time for files"* ]]
 	[[ $output == *"try: num_workers, "*"(fettle knobs explain num_workers)"* ]]
 	[[ $output == *"open: is it a local disk, or a file system over the network? Not measured: disk_util_pct"* ]]
 	[[ $output == *"run: iostat -xty 1"* ]]
