@@ -397,6 +397,10 @@ int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_
 /* Sum over the devices of one node of an arm's mean rate, without loopback; NaN: not sampled. */
 int query_arm_rate(struct db *db, int64_t arm, const char *metric, double *out, struct err *e);
 void signal_rows_free(struct signal_row *v, size_t n);
+/* The row of this metric's mean, NULL when there is none; and that mean over the trials, NaN then.
+ */
+const struct signal_row *signal_rows_find(const struct signal_row *v, size_t n, const char *metric);
+double signal_rows_mean(const struct signal_row *v, size_t n, const char *metric);
 /* Effective values of the timed, ok trials of a stage: by block index, slot, rank, key. */
 struct effective_row {
 	int64_t block, arm, trial;

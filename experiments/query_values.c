@@ -235,6 +235,21 @@ void signal_rows_free(struct signal_row *v, size_t n)
 	free(v);
 }
 
+const struct signal_row *signal_rows_find(const struct signal_row *v, size_t n, const char *metric)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(v[i].metric, metric) && str_eq(v[i].stat, "mean"))
+			return &v[i];
+	return NULL;
+}
+
+double signal_rows_mean(const struct signal_row *v, size_t n, const char *metric)
+{
+	const struct signal_row *row = signal_rows_find(v, n, metric);
+
+	return row ? row->mean : NAN;
+}
+
 int query_stage_effective(struct db *db, int64_t stage, struct effective_row **out, size_t *n,
 			  struct err *e)
 {

@@ -13,28 +13,17 @@
 
 int baseline_plan(struct campaign *c, struct err *e)
 {
-	struct arm_plan arms[2] = {{.label = xstrdup("default A")},
-				   {.label = xstrdup("default B")}};
 	struct stage_row s = {
 		.kind = STAGE_AA,
 		.planned_blocks = c->recipe->aa_blocks > 0
 					  ? c->recipe->aa_blocks
 					  : allocation_unit(c) *
 						    (int)design_aa_blocks(c->row.mode)};
-	int rc = campaign_default(c, &arms[0].config, e);
 
-	if (rc == 0) {
-		config_copy(&arms[1].config, &arms[0].config);
-		campaign_tell(c, PROGRESS_STEP, 1,
-			      "baseline: %d blocks of the default configuration against itself",
-			      s.planned_blocks);
-		rc = stage_plan(c, &s, arms, 2, e);
-	}
-	for (size_t i = 0; i < 2; i++) {
-		config_done(&arms[i].config);
-		free(arms[i].label);
-	}
-	return rc;
+	campaign_tell(c, PROGRESS_STEP, 1,
+		      "baseline: %d blocks of the default configuration against itself",
+		      s.planned_blocks);
+	return stage_plan_default(c, &s, "default A", "default B", e);
 }
 
 /* A workload that cannot run at all is noticed after one block, not after all of them. */

@@ -426,6 +426,23 @@ int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *a
 	return rc;
 }
 
+int stage_plan_default(struct campaign *c, struct stage_row *s, const char *a, const char *b,
+		       struct err *e)
+{
+	struct arm_plan arms[2] = {{.label = xstrdup(a)}, {.label = xstrdup(b)}};
+	int rc = campaign_default(c, &arms[0].config, e);
+
+	if (rc == 0) {
+		config_copy(&arms[1].config, &arms[0].config);
+		rc = stage_plan(c, s, arms, 2, e);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		config_done(&arms[i].config);
+		free(arms[i].label);
+	}
+	return rc;
+}
+
 int stage_all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
 		   size_t *n, struct err *e)
 {

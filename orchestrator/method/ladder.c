@@ -47,24 +47,15 @@ static char *rung_text(const struct rung *g)
 
 int ladder_plan(struct campaign *c, int round, struct err *e)
 {
-	struct arm_plan arms[2] = {{.label = rung_text(rung(c->recipe, round - 1))},
-				   {.label = rung_text(rung(c->recipe, round))}};
+	_cleanup_free_ char *low = rung_text(rung(c->recipe, round - 1)),
+			    *high = rung_text(rung(c->recipe, round));
 	struct stage_row s = {.kind = STAGE_LADDER,
 			      .round = round,
 			      .planned_blocks = allocation_unit(c) * c->recipe->ladder.blocks};
-	int rc = campaign_default(c, &arms[0].config, e);
 
-	if (rc == 0) {
-		config_copy(&arms[1].config, &arms[0].config);
-		campaign_tell(c, PROGRESS_STEP, 1, "ladder: rung %d of %zu, %s, against %s", round,
-			      c->recipe->ladder.n, arms[1].label, arms[0].label);
-		rc = stage_plan(c, &s, arms, 2, e);
-	}
-	for (size_t i = 0; i < 2; i++) {
-		config_done(&arms[i].config);
-		free(arms[i].label);
-	}
-	return rc;
+	campaign_tell(c, PROGRESS_STEP, 1, "ladder: rung %d of %zu, %s, against %s", round,
+		      c->recipe->ladder.n, high, low);
+	return stage_plan_default(c, &s, low, high, e);
 }
 
 /* -- what a rung keeps --------------------------------------------------------------------------
@@ -191,14 +182,6 @@ const struct stage_ops ladder_ladder = {.kind = STAGE_LADDER,
 /* -- where a rung loses it ----------------------------------------------------------------------
  */
 
-static double mean_of(const struct signal_row *v, size_t n, const char *metric)
-{
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(v[i].metric, metric) && str_eq(v[i].stat, "mean"))
-			return v[i].mean;
-	return NAN;
-}
-
 static int load_shares(struct campaign *c, int number, struct step_shares *out, struct err *e)
 {
 	const struct stage_row *s = facts_stage(&c->facts, STAGE_PROFILE, number);
@@ -206,12 +189,12 @@ static int load_shares(struct campaign *c, int number, struct step_shares *out, 
 	size_t n = 0;
 	int rc = s ? query_arm_signals(c->ws->db, s->arms[0].id, &v, &n, e) : 0;
 
-	*out = (struct step_shares){.straggler = mean_of(v, n, "straggler_ratio"),
-				    .input = mean_of(v, n, "data_wait_ratio")};
+	*out = (struct step_shares){.straggler = signal_rows_mean(v, n, "straggler_ratio"),
+				    .input = signal_rows_mean(v, n, "data_wait_ratio")};
 	/* One rank has nobody to wait for. Who waits does so inside a collective. */
 	if (rung_tasks(rung(c->recipe, number)) == 1)
 		out->straggler = 0;
-	out->communication = fmax(0, mean_of(v, n, "comm_exposed_ratio") - out->straggler);
+	out->communication = fmax(0, signal_rows_mean(v, n, "comm_exposed_ratio") - out->straggler);
 	if (rung_tasks(rung(c->recipe, number)) == 1 && isnan(out->communication))
 		out->communication = 0;
 	signal_rows_free(v, n);

@@ -224,6 +224,9 @@ void experiment_arms_free(struct arm_plan *arms, size_t n);
 /* Store a stage with one arm a configuration (treatments from index 1). Own transaction. */
 int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *arms, size_t n,
 	       struct err *e);
+/* The same with two arms of the default configuration, called a and b. */
+int stage_plan_default(struct campaign *c, struct stage_row *s, const char *a, const char *b,
+		       struct err *e);
 /* Hooks that most kinds of stage share: every arm in every block, and as many blocks as planned. */
 int stage_all_arms(struct campaign *c, const struct stage_row *s, size_t valid, size_t *out,
 		   size_t *n, struct err *e);

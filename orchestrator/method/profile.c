@@ -162,14 +162,6 @@ void profile_read(const char *dir, struct trial_result *t, char **note)
 	gather_free(g);
 }
 
-static const struct signal_row *find_row(const struct signal_row *v, size_t n, const char *metric)
-{
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(v[i].metric, metric) && str_eq(v[i].stat, "mean"))
-			return &v[i];
-	return NULL;
-}
-
 /* The timed trials of what was profiled: of the rung, the winner, or the A/A stage. */
 static int64_t timed_arm(const struct facts *f, int round)
 {
@@ -183,23 +175,23 @@ static int64_t timed_arm(const struct facts *f, int round)
 	return s ? s->arms[0].id : 0;
 }
 
-/* "6 steps of 1 rank; a step took 41.2 ms under the profiler, 35.0 ms without (+17.7 %)"; heap. */
+/* "a step took 41.2 ms under the profiler, 35.0 ms without (+17.7 %); 6 steps recorded"; heap. */
 static char *note_of(const struct signal_row *traced, size_t n, const struct signal_row *timed,
 		     size_t n_timed)
 {
-	const struct signal_row *slow = find_row(traced, n, "trace_step_ms"),
-				*steps = find_row(traced, n, "profile_steps"),
-				*fast = find_row(timed, n_timed, "step_time_ms");
+	double slow_ms = signal_rows_mean(traced, n, "trace_step_ms"),
+	       steps = signal_rows_mean(traced, n, "profile_steps"),
+	       fast_ms = signal_rows_mean(timed, n_timed, "step_time_ms");
 	struct buf b = {0};
 
-	if (!slow)
+	if (isnan(slow_ms))
 		return xstrdup("no trace: which branches of the diagnosis stay open is said there");
-	buf_printf(&b, "a step took %.4g ms under the profiler", slow->mean);
-	if (fast && fast->mean > 0)
-		buf_printf(&b, ", %.4g ms without (%+.1f %%)", fast->mean,
-			   100 * (slow->mean / fast->mean - 1));
-	if (steps)
-		buf_printf(&b, "; %.0f steps recorded", steps->mean);
+	buf_printf(&b, "a step took %.4g ms under the profiler", slow_ms);
+	if (fast_ms > 0)
+		buf_printf(&b, ", %.4g ms without (%+.1f %%)", fast_ms,
+			   100 * (slow_ms / fast_ms - 1));
+	if (!isnan(steps))
+		buf_printf(&b, "; %.0f steps recorded", steps);
 	return buf_take(&b);
 }
 

@@ -10,12 +10,8 @@
 
 double report_energy_per_sample(const struct report *r)
 {
-	double rate = NAN;
+	double rate = signal_rows_mean(r->signals, r->n_signals, "throughput_samples_per_s");
 
-	for (size_t i = 0; i < r->n_signals; i++)
-		if (str_eq(r->signals[i].metric, "throughput_samples_per_s") &&
-		    str_eq(r->signals[i].stat, "mean"))
-			rate = r->signals[i].mean;
 	if (r->consumed.jobs == 0 || r->consumed.energy_j < 0 || r->consumed.energy_s <= 0 ||
 	    !(rate > 0))
 		return NAN;

@@ -142,9 +142,7 @@ static void findings(const struct report *r, struct buf *b)
 
 		md_row(b);
 		md_cell_i64(b, f->round);
-		md_cell(b, str_eq(f->bottleneck, bottleneck_name(BOTTLENECK_UNKNOWN))
-				   ? "open"
-				   : f->bottleneck);
+		md_cell(b, report_finding_is_open(f) ? "open" : f->bottleneck);
 		if (isfinite(f->share))
 			buf_printf(b, " %.0f %% |", 100 * f->share);
 		else

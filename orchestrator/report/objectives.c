@@ -20,27 +20,19 @@ static const struct {
 	{"throughput_steps_per_s", "step"},
 };
 
-static double signal_mean(const struct signal_row *v, size_t n, const char *metric)
-{
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(v[i].metric, metric) && str_eq(v[i].stat, "mean"))
-			return v[i].mean;
-	return NAN;
-}
-
 /* Steps a second from the time of a step, when nothing else says how fast it is. */
 static double throughput(const struct signal_row *v, size_t n, const char **unit)
 {
 	double ms;
 
 	for (size_t i = 0; i < ARRAY_LEN(throughputs); i++) {
-		double x = signal_mean(v, n, throughputs[i].metric);
+		double x = signal_rows_mean(v, n, throughputs[i].metric);
 
 		*unit = throughputs[i].unit;
 		if (x > 0)
 			return x;
 	}
-	ms = signal_mean(v, n, "step_time_ms");
+	ms = signal_rows_mean(v, n, "step_time_ms");
 	*unit = "step";
 	return ms > 0 ? 1000 / ms : NAN;
 }

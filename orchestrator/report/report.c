@@ -421,15 +421,6 @@ static int load_screen(struct loader *l, struct report_hypothesis *h, struct err
 	return 0;
 }
 
-static const struct signal_row *signal_find(const struct signal_row *v, size_t n,
-					    const char *metric)
-{
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(v[i].metric, metric) && str_eq(v[i].stat, "mean"))
-			return &v[i];
-	return NULL;
-}
-
 static double relative_change(double from, double to)
 {
 	if (from == to)
@@ -448,7 +439,7 @@ static int load_effects(struct loader *l, const struct stage_row *s, struct repo
 	if ((rc = query_arm_signals(l->db, s->arms[0].id, &base, &nb, e)) == 0)
 		rc = query_arm_signals(l->db, s->arms[1].id, &treat, &nt, e);
 	for (size_t i = 0; rc == 0 && i < nb; i++) {
-		const struct signal_row *t = signal_find(treat, nt, base[i].metric);
+		const struct signal_row *t = signal_rows_find(treat, nt, base[i].metric);
 
 		if (!str_eq(base[i].stat, "mean") || !t)
 			continue;

@@ -186,6 +186,9 @@ enum report_dimension report_dimension_of(const char *metric);
 const char *report_target_name(enum report_target t); /* "none", "met", "missed", "open" */
 const char *report_unit_of(const char *metric);       /* "" when not in the catalogue */
 /* As hypothesis_state_name(), for people: "screened out". */
+/* A branch of the diagnosis that could not be judged is stored as a finding without a bottleneck.
+ */
+bool report_finding_is_open(const struct finding_row *f);
 const char *report_state_text(enum hypothesis_state s);
 /* What a hypothesis about a declared bundle changes, for people; heap, NULL: it is one knob's. */
 char *report_bundle(const struct report *r, const struct hypothesis_row *h);

@@ -92,21 +92,14 @@ static void baseline(const struct report *r, struct lines *l)
 	end_line(l);
 }
 
-/* A branch of the diagnosis that could not be judged is stored as a finding without a bottleneck.
- */
-static bool is_open(const struct finding_row *f)
-{
-	return str_eq(f->bottleneck, bottleneck_name(BOTTLENECK_UNKNOWN));
-}
-
 static void bottleneck(const struct report *r, struct lines *l)
 {
 	size_t open = 0;
 	int round = 0;
 
 	for (size_t i = 0; i < r->n_findings; i++) {
-		open += is_open(&r->findings[i]);
-		if (is_open(&r->findings[i]) || r->findings[i].round == round)
+		open += report_finding_is_open(&r->findings[i]);
+		if (report_finding_is_open(&r->findings[i]) || r->findings[i].round == round)
 			continue;
 		round = r->findings[i].round;
 		buf_str(&l->line, "Bottleneck");

@@ -37,6 +37,11 @@ const char *report_target_name(enum report_target t)
 	return "";
 }
 
+bool report_finding_is_open(const struct finding_row *f)
+{
+	return str_eq(f->bottleneck, bottleneck_name(BOTTLENECK_UNKNOWN));
+}
+
 const char *report_state_text(enum hypothesis_state s)
 {
 	switch (s) {
