@@ -412,11 +412,20 @@ static struct db *full_store(void)
 		&(struct step_shares){.communication = 0.1, .straggler = 0, .input = 0, .rest = 0},
 		&e));
 	assert_int_equal(
-		store_exec(st.db,
-			   "INSERT INTO series SELECT 1, f.id, f.config, d.id, 'mean', '{}', 1, "
-			   "NULL FROM fix f, metric_def d;"
-			   "INSERT INTO point VALUES (1, '2026-11-29', 3, 1.5, NULL, 1);"
-			   "INSERT INTO change VALUES (1, 1, '2026-11-29', 0.1, NULL, 1)"),
+		store_exec(
+			st.db,
+			"INSERT INTO environment VALUES (1, 'h', '{}');"
+			"INSERT INTO series VALUES (1, 'canary', 'w', 'c', 'current', '', 'm', "
+			"'mean', '', 'up', 0.02, NULL, 1, NULL);"
+			"INSERT INTO point VALUES (1, 1, '2026-11-29', 1, 3, 1.5, NULL, 1, NULL);"
+			"INSERT INTO replicate VALUES (1, 0, 1.5, 'n1');"
+			"INSERT INTO regression VALUES (1, 'worse', 'suspect', 'open', "
+			"'2026-11-29', '2026-11-29', NULL, 1, 1, NULL, NULL);"
+			"INSERT INTO change VALUES (1, 1, 1, '2026-11-29', '2026-11-28', "
+			"'2026-11-29', 'worse', 'suspect', -0.1, NULL, NULL, NULL, NULL, NULL, 1);"
+			"INSERT INTO cause VALUES (1, 1, 'environment', 'kernel', '5', '6', 1.0, "
+			"0, 'why');"
+			"INSERT INTO canary SELECT id, '2026-11-29', 'night', 1 FROM stage LIMIT 1"),
 		SQLITE_OK);
 	return st.db;
 }

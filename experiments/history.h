@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The memory of nights: series of fixed configurations, their points, the environment that each
+ * held for, what changed in them, and the regressions that people are told of. One function a need,
+ * plain structs out, as in query.h. Functions that write run in the caller's transaction unless
+ * marked [tx]. Arrays returned are heap, owned by the caller; text members by their struct.
+ *
+ * A night is "YYYY-MM-DD": the local date on which its window opens; as text it sorts by time.
+ */
+#ifndef FETTLE_EXPERIMENTS_HISTORY_H
+#define FETTLE_EXPERIMENTS_HISTORY_H
+
+#include "experiments/db.h"
+#include "experiments/model.h"
+
+enum series_source { SERIES_CANARY, SERIES_IMPORTED, SERIES_OBSERVED };
+enum series_role { SERIES_CURRENT, SERIES_REFERENCE, SERIES_PAIR };
+enum change_direction { CHANGE_WORSE, CHANGE_BETTER, CHANGE_NEITHER };
+enum change_level { CHANGE_SUSPECT, CHANGE_CONFIRMED, CHANGE_DISMISSED };
+enum regression_kind { REGRESSION_WORSE, REGRESSION_BETTER, REGRESSION_SHIFT };
+enum regression_state {
+	REGRESSION_OPEN,
+	REGRESSION_ACKNOWLEDGED,
+	REGRESSION_FIXED,
+	REGRESSION_ACCEPTED, /* the new normal: later nights are held against it */
+	REGRESSION_TRANSIENT,
+	REGRESSION_DISMISSED,
+};
+enum cause_kind { CAUSE_ENVIRONMENT, CAUSE_NODE, CAUSE_METRIC };
+MODEL_ENUM(series_source)
+MODEL_ENUM(series_role)
+MODEL_ENUM(change_direction)
+MODEL_ENUM(change_level)
+MODEL_ENUM(regression_kind)
+MODEL_ENUM(regression_state)
+MODEL_ENUM(cause_kind)
+
+/* -- environments ------------------------------------------------------------------------------ */
+
+/* A JSON object of texts with sorted keys; the same text, the same id. */
+int history_environment_put(struct db *db, const char *json, int64_t *id, struct err *e);
+int history_environment_get(struct db *db, int64_t id, char **json, struct err *e);
+
+/* -- series and points --------------------------------------------------------------------------
+ */
+
+struct series_row {
+	int64_t id;
+	enum series_source source;
+	char *workload, *config, *place; /* config, place: "" when there is none */
+	enum series_role role;
+	char *metric, *stat, *unit;
+	enum better better;
+	double min_effect; /* relative change that matters */
+	int64_t campaign;  /* that measures it; 0: none */
+	int64_t created_us, ended_us;
+};
+void series_row_done(struct series_row *s);
+void series_rows_free(struct series_row *v, size_t n);
+/* The series of this key (source to stat), made at its first use. ERR_STATE naming both when it is
+ * there with another unit or direction. s->id is filled in. */
+int history_series_put(struct db *db, struct series_row *s, int64_t now_us, struct err *e);
+int history_series_get(struct db *db, int64_t id, struct series_row *out, struct err *e);
+/* All, or those of a campaign (0: all); by workload, place, metric, role. */
+int history_series_list(struct db *db, int64_t campaign, struct series_row **out, size_t *n,
+			struct err *e);
+
+struct replicate {
+	double value;
+	const char *nodes; /* comma separated; NULL: not known */
+};
+struct point_row {
+	int64_t id, series;
+	char night[11];
+	int64_t at_us;
+	int n;
+	double value, sd;           /* mean and sd of the replicates; sd NaN for one */
+	int64_t environment, stage; /* 0: not known */
+};
+/* A night's point with its replicates: the mean of finite values. What is there already for that
+ * night: the same replicates change nothing (*again is set); others replace it only with `replace`,
+ * else ERR_STATE naming series, night and both values. ERR_PARSE for a value that is no finite
+ * number or a night that is no date. */
+int history_point_put(struct db *db, int64_t series, const char *night, int64_t at_us,
+		      const struct replicate *v, size_t n, int64_t environment, int64_t stage,
+		      bool replace, bool *again, struct err *e);
+/* By night; from_night NULL: from the first. */
+int history_points(struct db *db, int64_t series, const char *from_night, struct point_row **out,
+		   size_t *n, struct err *e);
+struct replicate_row {
+	double value;
+	char *nodes;
+};
+int history_replicates(struct db *db, int64_t point, struct replicate_row **out, size_t *n,
+		       struct err *e);
+void replicate_rows_free(struct replicate_row *v, size_t n);
+
+/* -- canary stages ------------------------------------------------------------------------------
+ */
+
+enum canary_purpose { CANARY_NIGHT, CANARY_RERUN, CANARY_REVALIDATE };
+MODEL_ENUM(canary_purpose)
+struct canary_row {
+	int64_t stage, campaign;
+	char night[11];
+	enum canary_purpose purpose;
+	int64_t regression; /* that a rerun is about; 0 */
+	bool open;
+};
+/* ERR_STATE twice */
+int history_canary_put(struct db *db, const struct canary_row *c, struct err *e);
+int history_canary_get(struct db *db, int64_t stage, struct canary_row *out, bool *found,
+		       struct err *e);
+/* Of a campaign (0: all), newest night first. */
+int history_canaries(struct db *db, int64_t campaign, struct canary_row **out, size_t *n,
+		     struct err *e);
+
+/* -- regressions --------------------------------------------------------------------------------
+ */
+
+struct regression_row {
+	int64_t id;
+	enum regression_kind kind;
+	enum change_level level; /* suspect or confirmed */
+	enum regression_state state;
+	char night[11], found_night[11], confirmed_night[11]; /* confirmed_night "": not yet */
+	int64_t found_us, state_us;
+	char *who, *note; /* of the last change of state; NULL */
+};
+void regression_rows_free(struct regression_row *v, size_t n);
+int history_regression_add(struct db *db, const struct regression_row *r, int64_t *id,
+			   struct err *e);
+int history_regression_update(struct db *db, const struct regression_row *r, struct err *e);
+/* By number; ERR_NOT_FOUND. */
+int history_regression_get(struct db *db, int64_t id, struct regression_row *out, struct err *e);
+/* Newest night first; all: closed ones too. */
+int history_regressions(struct db *db, bool all, struct regression_row **out, size_t *n,
+			struct err *e);
+
+struct change_row {
+	int64_t id, series, regression;
+	char night[11], first_night[11], last_night[11];
+	enum change_direction direction;
+	enum change_level level;
+	double est, lo, hi, p; /* relative change of the metric itself; lo, hi, p NaN: not known */
+	int64_t rerun;         /* stage; 0: none */
+	char *why;
+	int64_t found_us;
+};
+void change_rows_free(struct change_row *v, size_t n);
+int history_change_add(struct db *db, const struct change_row *c, int64_t *id, struct err *e);
+int history_change_update(struct db *db, const struct change_row *c, struct err *e);
+/* Of a regression (0: any) and a series (0: any), by night. */
+int history_changes(struct db *db, int64_t regression, int64_t series, struct change_row **out,
+		    size_t *n, struct err *e);
+
+struct cause_row {
+	int rank; /* 1: likeliest */
+	enum cause_kind kind;
+	char *key, *was, *is; /* was, is: NULL where there is none */
+	double score;
+	bool proved;
+	char *why;
+};
+void cause_rows_free(struct cause_row *v, size_t n);
+/* In place of those that are there. */
+int history_causes_put(struct db *db, int64_t regression, const struct cause_row *v, size_t n,
+		       struct err *e);
+int history_causes(struct db *db, int64_t regression, struct cause_row **out, size_t *n,
+		   struct err *e);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tracking: what the points of a night mean. All series are looked at again in full each night
+ * (experiments/changepoint.h): newest points that look changed become suspects; suspects that a
+ * re-run confirms, and changes of series that cannot be run again which the strict detector finds,
+ * become confirmed; series that moved together become one regression, told of once; one that went
+ * back by itself is transient. Causes are ranked from environment, nodes and probe metrics.
+ *
+ *   night's canaries -> points -> track_night() -> track_wanted() -> re-runs -> track_judge()
+ *
+ * Nothing here runs a job, sleeps or reads the clock. The same night again changes nothing.
+ */
+#ifndef FETTLE_METHOD_TRACK_H
+#define FETTLE_METHOD_TRACK_H
+
+#include "experiments/history.h"
+
+struct track_result {
+	int series, points; /* looked at; points of this very night */
+	int suspects;       /* regressions that are new as suspects tonight */
+	int confirmed;      /* that became confirmed tonight by the strict detector */
+	int transient;      /* that went back by themselves */
+	int open_confirmed; /* confirmed, worse and open: exit status 1 */
+};
+/* Look at all series as they stand on `night`. [tx] */
+int track_night(struct db *db, const char *night, int64_t now_us, struct track_result *out,
+		struct err *e);
+
+/* Suspects that a re-run can settle and that none has settled, likeliest and worst first. */
+struct wanted_row {
+	int64_t regression, campaign; /* campaign: one of those whose series moved */
+	double est;                   /* largest relative change among its series */
+	char since[11];               /* night of the change */
+	/* Environment keys that changed there: {key: {was, is}}, JSON; NULL: none. Those that the
+	 * recipe can set are what the reference arm of the re-run sets back. */
+	char *changed;
+	/* Tonight's points count against a re-run of the same night unless the arms differ: it
+	 * would share what was odd about that night. */
+	char not_before[11];
+};
+int track_wanted(struct db *db, struct wanted_row **out, size_t *n, struct err *e);
+void wanted_rows_free(struct wanted_row *v, size_t n);
+
+/* What a re-run measured: one entry a block (unit), logs of the objective. */
+struct rerun_result {
+	int64_t stage, regression, series; /* series: of the objective, role current */
+	char night[11];
+	const double *current;   /* log values of the current arm */
+	const double *reference; /* of the arm beside it; NULL: there was none, or it was the same
+				    configuration: judged against the series' own history */
+	size_t n;
+	const char *set_back; /* keys that alone differed between the arms, comma separated; NULL */
+};
+enum rerun_answer { RERUN_MORE, RERUN_CONFIRMED, RERUN_DISMISSED };
+/* Judge it: RERUN_MORE asks for a further block (3 to 6, decided at looks). Else the regression and
+ * its changes are updated, with causes ranked anew. *why is a sentence (heap). [tx] */
+int track_judge(struct db *db, const struct rerun_result *r, int64_t now_us, enum rerun_answer *out,
+		char **why, struct err *e);
+
+#endif
