@@ -108,6 +108,10 @@ extern const char *const query_sql_campaign[],
 extern const char *const query_sql_jobs[];
 extern const char *const query_sql_hosts[];
 extern const char *const query_sql_rung[];
+extern const char *const query_sql_environment[];
+extern const char *const query_sql_series[];
+extern const char *const query_sql_canary[];
+extern const char *const query_sql_regression[];
 
 /* -- shared by query files ------------------------------------------------------------------- */
 

@@ -35,9 +35,13 @@ MODEL_ENUM(regression_kind)
 MODEL_ENUM(regression_state)
 MODEL_ENUM(cause_kind)
 
+/* A date of the calendar as above; NULL is none. */
+bool history_night_valid(const char *night);
+
 /* -- environments ------------------------------------------------------------------------------ */
 
-/* A JSON object of texts with sorted keys; the same text, the same id. */
+/* A JSON object of texts (else ERR_PARSE); kept with its keys sorted. The same keys and values, the
+ * same id. */
 int history_environment_put(struct db *db, const char *json, int64_t *id, struct err *e);
 int history_environment_get(struct db *db, int64_t id, char **json, struct err *e);
 
@@ -57,8 +61,9 @@ struct series_row {
 };
 void series_row_done(struct series_row *s);
 void series_rows_free(struct series_row *v, size_t n);
-/* The series of this key (source to stat), made at its first use. ERR_STATE naming both when it is
- * there with another unit or direction. s->id is filled in. */
+/* The series of this key (source to stat; NULL is ""), made at its first use. ERR_STATE naming both
+ * when it is there with another unit or direction; its min_effect and campaign (unless 0) become
+ * those of s. s->id is filled in. */
 int history_series_put(struct db *db, struct series_row *s, int64_t now_us, struct err *e);
 int history_series_get(struct db *db, int64_t id, struct series_row *out, struct err *e);
 /* All, or those of a campaign (0: all); by workload, place, metric, role. */
@@ -79,8 +84,9 @@ struct point_row {
 };
 /* A night's point with its replicates: the mean of finite values. What is there already for that
  * night: the same replicates change nothing (*again is set); others replace it only with `replace`,
- * else ERR_STATE naming series, night and both values. ERR_PARSE for a value that is no finite
- * number or a night that is no date. */
+ * else ERR_STATE naming series, night and both values. The same: in whatever order. ERR_PARSE for
+ * no value, one that is no finite number up to 1e150, or a night that is no date. again may be
+ * NULL. */
 int history_point_put(struct db *db, int64_t series, const char *night, int64_t at_us,
 		      const struct replicate *v, size_t n, int64_t environment, int64_t stage,
 		      bool replace, bool *again, struct err *e);
@@ -127,13 +133,15 @@ struct regression_row {
 	int64_t found_us, state_us;
 	char *who, *note; /* of the last change of state; NULL */
 };
+void regression_row_done(struct regression_row *r);
 void regression_rows_free(struct regression_row *v, size_t n);
 int history_regression_add(struct db *db, const struct regression_row *r, int64_t *id,
 			   struct err *e);
+/* ERR_NOT_FOUND without that number. */
 int history_regression_update(struct db *db, const struct regression_row *r, struct err *e);
 /* By number; ERR_NOT_FOUND. */
 int history_regression_get(struct db *db, int64_t id, struct regression_row *out, struct err *e);
-/* Newest night first; all: closed ones too. */
+/* Newest night first: open and acknowledged ones; all: closed ones too. */
 int history_regressions(struct db *db, bool all, struct regression_row **out, size_t *n,
 			struct err *e);
 

@@ -6,39 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiments/words.h"
 #include "orchestrator/base/mem.h"
 
 /* -- words ----------------------------------------------------------------------------------- */
-
-static bool parse_word(const char *const *words, size_t n, const char *word, size_t *out)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (str_eq(words[i], word)) {
-			*out = i;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* NAME_name() and NAME_parse() from the words in the order of the enum, `last` being its last one.
- */
-#define MODEL_WORDS(type, last, ...)                                                             \
-	static const char *const type##_words[] = {__VA_ARGS__};                                 \
-	_Static_assert(ARRAY_LEN(type##_words) == (size_t)(last) + 1, "a word for each " #type); \
-	const char *type##_name(enum type v)                                                     \
-	{                                                                                        \
-		return (size_t)v < ARRAY_LEN(type##_words) ? type##_words[v] : "?";              \
-	}                                                                                        \
-	bool type##_parse(const char *word, enum type *out)                                      \
-	{                                                                                        \
-		size_t i;                                                                        \
-                                                                                                 \
-		if (!parse_word(type##_words, ARRAY_LEN(type##_words), word, &i))                \
-			return false;                                                            \
-		*out = (enum type)i;                                                             \
-		return true;                                                                     \
-	}
 
 MODEL_WORDS(better, BETTER_NONE, "up", "down", "none")
 MODEL_WORDS(knob_class, CLASS_OPTIMISATION, "neutral", "numerics", "optimisation")

@@ -140,3 +140,7 @@ SELECT r.id AS regression, r.kind, r.level, r.state, r.night, r.found_night, r.c
 	(SELECT was FROM cause u WHERE u.regression = r.id AND u.rank = 1) AS cause_was,
 	(SELECT "is" FROM cause u WHERE u.regression = r.id AND u.rank = 1) AS cause_is
 FROM regression r JOIN change c ON c.regression = r.id JOIN series s ON s.id = c.series;
+
+CREATE VIEW v_cause AS
+SELECT u.regression, u.rank, u.kind, u.key, u.was, u."is", u.score, u.proved, u.why, r.night, r.level, r.state
+FROM cause u JOIN regression r ON r.id = u.regression;

@@ -12,10 +12,11 @@
 #define SCHEMA  "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
 
 static const char *const *const sql_tables[] = {
-	query_sql_campaign, query_sql_lease,   query_sql_config,   query_sql_hypothesis,
-	query_sql_stage,    query_sql_attempt, query_sql_ingest,   query_sql_values,
-	query_sql_verdict,  query_sql_report,  query_sql_ablation, query_sql_jobs,
-	query_sql_hosts,    query_sql_rung,
+	query_sql_campaign, query_sql_lease,      query_sql_config,      query_sql_hypothesis,
+	query_sql_stage,    query_sql_attempt,    query_sql_ingest,      query_sql_values,
+	query_sql_verdict,  query_sql_report,     query_sql_ablation,    query_sql_jobs,
+	query_sql_hosts,    query_sql_rung,       query_sql_environment, query_sql_series,
+	query_sql_canary,   query_sql_regression,
 };
 
 typedef void (*row_f)(sqlite3_stmt *s, void *ctx);
@@ -411,22 +412,7 @@ static struct db *full_store(void)
 		st.db, st.stage,
 		&(struct step_shares){.communication = 0.1, .straggler = 0, .input = 0, .rest = 0},
 		&e));
-	assert_int_equal(
-		store_exec(
-			st.db,
-			"INSERT INTO environment VALUES (1, 'h', '{}');"
-			"INSERT INTO series VALUES (1, 'canary', 'w', 'c', 'current', '', 'm', "
-			"'mean', '', 'up', 0.02, NULL, 1, NULL);"
-			"INSERT INTO point VALUES (1, 1, '2026-11-29', 1, 3, 1.5, NULL, 1, NULL);"
-			"INSERT INTO replicate VALUES (1, 0, 1.5, 'n1');"
-			"INSERT INTO regression VALUES (1, 'worse', 'suspect', 'open', "
-			"'2026-11-29', '2026-11-29', NULL, 1, 1, NULL, NULL);"
-			"INSERT INTO change VALUES (1, 1, 1, '2026-11-29', '2026-11-28', "
-			"'2026-11-29', 'worse', 'suspect', -0.1, NULL, NULL, NULL, NULL, NULL, 1);"
-			"INSERT INTO cause VALUES (1, 1, 'environment', 'kernel', '5', '6', 1.0, "
-			"0, 'why');"
-			"INSERT INTO canary SELECT id, '2026-11-29', 'night', 1 FROM stage LIMIT 1"),
-		SQLITE_OK);
+	store_history(&st);
 	return st.db;
 }
 
@@ -486,6 +472,14 @@ WORDS_OF(slot_kind)
 WORDS_OF(campaign_state)
 WORDS_OF(verdict_outcome)
 WORDS_OF(ablation_outcome)
+WORDS_OF(series_source)
+WORDS_OF(series_role)
+WORDS_OF(change_direction)
+WORDS_OF(change_level)
+WORDS_OF(regression_kind)
+WORDS_OF(regression_state)
+WORDS_OF(cause_kind)
+WORDS_OF(canary_purpose)
 
 static void words_of_the_model_are_the_checks(void **state)
 {
@@ -511,6 +505,15 @@ static void words_of_the_model_are_the_checks(void **state)
 		{"metric_def", "better", words_of_better, ""},
 		{"verdict", "outcome", words_of_verdict_outcome, ", 'continue'"},
 		{"ablation", "outcome", words_of_ablation_outcome, ""},
+		{"series", "source", words_of_series_source, ""},
+		{"series", "role", words_of_series_role, ""},
+		{"series", "better", words_of_better, ""},
+		{"change", "direction", words_of_change_direction, ""},
+		{"change", "level", words_of_change_level, ""},
+		{"regression", "kind", words_of_regression_kind, ""},
+		{"regression", "state", words_of_regression_state, ""},
+		{"cause", "kind", words_of_cause_kind, ""},
+		{"canary", "purpose", words_of_canary_purpose, ""},
 	};
 	struct db *db = full_store();
 
@@ -536,11 +539,14 @@ static void words_of_the_model_are_the_checks(void **state)
 
 /* -- plans ----------------------------------------------------------------------------------- */
 
-/* Scans that are meant: all campaigns; sqlite_sequence has three rows; the others are no tables. */
+/* Scans that are meant: lists of all campaigns, series, canary stages, regressions and changes
+ * (hundreds); sqlite_sequence has three rows; the others are no tables. */
 static bool scan_is_meant(const char *detail)
 {
-	static const char *const meant[] = {"campaign", "sqlite_sequence", "CONSTANT ROW",
-					    "v_fault",  "(subquery",       "SUBQUERY"};
+	static const char *const meant[] = {"campaign",     "series",  "canary",
+					    "regression",   "change",  "sqlite_sequence",
+					    "CONSTANT ROW", "v_fault", "(subquery",
+					    "SUBQUERY"};
 
 	detail += strlen("SCAN ");
 	if (str_starts(detail, "TABLE ")) /* until 3.36 */
@@ -583,6 +589,9 @@ static void no_statement_scans_a_table(void **state)
 	check_plan(db, "SELECT * FROM v_experiment WHERE campaign = 1");
 	check_plan(db, "SELECT * FROM v_hypothesis WHERE campaign = 1");
 	check_plan(db, "SELECT * FROM v_campaign WHERE campaign = 1");
+	check_plan(db, "SELECT * FROM v_series WHERE series = 1");
+	check_plan(db, "SELECT * FROM v_regression WHERE regression = 1");
+	check_plan(db, "SELECT * FROM v_cause WHERE regression = 1");
 	db_close(db);
 }
 

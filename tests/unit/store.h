@@ -12,6 +12,7 @@
 #include <sqlite3.h>
 
 #include "experiments/db_priv.h"
+#include "experiments/history.h"
 #include "experiments/query.h"
 
 /* Word constants of structs that own their text in production. */
@@ -205,6 +206,32 @@ static inline void store_run(struct store *st, int64_t block, const int64_t arm[
 				       STORE_NOW_US + 1, &again, &e));
 	assert_false(again);
 	store_trials_free(t, pairs);
+}
+
+/* A row in each table of history.h. */
+static inline void store_history(struct store *st)
+{
+	struct series_row series = {.workload = TEXT("w"),
+				    .metric = TEXT("step_time_ms"),
+				    .stat = TEXT("mean"),
+				    .min_effect = 0.02};
+	struct replicate value = {.value = 1.5, .nodes = "n1"};
+	struct regression_row r = {.night = "2026-11-29", .found_night = "2026-11-29"};
+	struct change_row c = {.night = "2026-11-29", .est = -0.1};
+	struct cause_row cause = {.rank = 1, .key = TEXT("kernel"), .why = TEXT("it changed")};
+	struct canary_row canary = {.stage = st->stage, .night = "2026-11-29"};
+	struct err e = {0};
+	int64_t environment, id;
+
+	assert_ok(history_environment_put(st->db, "{\"kernel\":\"6\"}", &environment, &e));
+	assert_ok(history_series_put(st->db, &series, 1, &e));
+	assert_ok(history_point_put(st->db, series.id, "2026-11-29", 1, &value, 1, environment, 0,
+				    false, NULL, &e));
+	assert_ok(history_regression_add(st->db, &r, &c.regression, &e));
+	c.series = series.id;
+	assert_ok(history_change_add(st->db, &c, &id, &e));
+	assert_ok(history_causes_put(st->db, c.regression, &cause, 1, &e));
+	assert_ok(history_canary_put(st->db, &canary, &e));
 }
 
 /* One number by any SQL, past the layer under test. */
