@@ -19,6 +19,8 @@ MODEL_WORDS(run_mode, MODE_STRICT, "quick", "standard", "long", "strict")
 MODEL_WORDS(stage_kind, STAGE_LADDER, "aa", "verify", "screen", "confirm", "ablate", "final",
 	    "soak", "canary", "converge", "profile", "ladder")
 MODEL_WORDS(profile_wish, PROFILE_YES, "unsaid", "no", "yes")
+MODEL_WORDS(cadence, CADENCE_NONE, "night", "week", "none")
+MODEL_WORDS(fingerprint_how, FINGERPRINT_ENV, "file", "command", "env")
 MODEL_WORDS(arm_role, ROLE_TREATMENT, "baseline", "treatment")
 MODEL_WORDS(hypothesis_state, HYP_TESTED, "proposed", "linted_out", "not_tried", "screened_out",
 	    "tested")
@@ -119,6 +121,12 @@ const char *knob_refused(const struct knob *k, const char *value)
 	return NULL;
 }
 
+void bundle_done(struct bundle *b)
+{
+	kvs_free(&b->env);
+	strv_free(&b->command);
+}
+
 void knob_done(struct knob *k)
 {
 	if (!k)
@@ -128,10 +136,8 @@ void knob_done(struct knob *k)
 	free(k->target);
 	free(k->subkey);
 	free(k->default_value);
-	for (size_t i = 0; k->bundles && i < k->values.n; i++) {
-		kvs_free(&k->bundles[i].env);
-		strv_free(&k->bundles[i].command);
-	}
+	for (size_t i = 0; k->bundles && i < k->values.n; i++)
+		bundle_done(&k->bundles[i]);
 	free(k->bundles);
 	strv_free(&k->values);
 	proof_done(&k->proof);
@@ -249,6 +255,16 @@ static void resources_done(struct resources *r)
 	strv_free(&r->among);
 }
 
+static void fingerprint_key_done(struct fingerprint_key *k)
+{
+	free(k->name);
+	free(k->file);
+	strv_free(&k->command);
+	free(k->env);
+	bundle_done(&k->set);
+	free(k->at.file);
+}
+
 void recipe_free(struct recipe *r)
 {
 	if (!r)
@@ -273,6 +289,10 @@ void recipe_free(struct recipe *r)
 		knob_done(&r->knobs[i]);
 	free(r->knobs);
 	free(r->ladder.rungs);
+	bundle_done(&r->canary.reference);
+	for (size_t i = 0; i < r->n_fingerprint; i++)
+		fingerprint_key_done(&r->fingerprint[i]);
+	free(r->fingerprint);
 	free(r->converge.metric);
 	free(r->converge.stat);
 	free(r->converge.seed_env);
@@ -328,6 +348,35 @@ char *resources_fill(const struct resources *r, const char *arg)
 		}
 	}
 	return b.len ? buf_take(&b) : xstrdup("");
+}
+
+/* The text with the value in place of each "{value}"; heap. */
+static char *filled(const char *text, const char *value)
+{
+	static const char word[] = "{value}";
+	struct buf b = {0};
+
+	for (const char *p; (p = strstr(text, word)); text = p + strlen(word)) {
+		buf_put(&b, text, (size_t)(p - text));
+		buf_str(&b, value);
+	}
+	buf_str(&b, text);
+	return buf_take(&b);
+}
+
+void fingerprint_set(const struct fingerprint_key *k, const char *value, struct bundle *out)
+{
+	for (size_t i = 0; i < k->set.env.n; i++) {
+		const char *text = k->set.env.v[i].value;
+		_cleanup_free_ char *full = text ? filled(text, value) : NULL;
+
+		kvs_set(&out->env, k->set.env.v[i].key, full);
+	}
+	for (size_t i = 0; i < k->set.command.n; i++) {
+		_cleanup_free_ char *full = filled(k->set.command.v[i], value);
+
+		strv_add(&out->command, full);
+	}
 }
 
 int rung_tasks(const struct rung *g)

@@ -103,6 +103,13 @@ enum quality_action { QUALITY_OFF, QUALITY_NOTE, QUALITY_VOID }; /* off, note, v
 /* Whether a campaign profiles its baseline and each new incumbent; unsaid: where it is a Python
  * program that runs. */
 enum profile_wish { PROFILE_UNSAID, PROFILE_NO, PROFILE_YES };
+/* How often `fettle nightly` runs a campaign file: night, week, none (never by itself). */
+enum cadence { CADENCE_NIGHT, CADENCE_WEEK, CADENCE_NONE };
+/* What is read for a key of the recipe's own in the environment: a file's first line, the first
+ * line that a command prints, a variable of the trial. */
+enum fingerprint_how { FINGERPRINT_FILE, FINGERPRINT_COMMAND, FINGERPRINT_ENV };
+MODEL_ENUM(cadence)
+MODEL_ENUM(fingerprint_how)
 MODEL_ENUM(profile_wish)
 MODEL_ENUM(quality_rule)
 MODEL_ENUM(placement)
@@ -221,6 +228,7 @@ char *knob_present(const struct knob *k, const struct workload *w);
 const struct bundle *knob_bundle(const struct knob *k, const char *value);
 /* For people: "A=1, without B, command ./x y"; heap. */
 char *bundle_text(const struct bundle *b);
+void bundle_done(struct bundle *b);
 /* Why lint leaves this value out; NULL: it does not. Borrowed. */
 const char *knob_refused(const struct knob *k, const char *value);
 void knob_done(struct knob *k); /* what it holds, not k itself; NULL is fine */
@@ -397,6 +405,40 @@ struct ladder {
 	double max_loss;
 };
 
+struct schedule {
+	enum cadence every;
+	bool after_change; /* also on the first night whose environment differs */
+};
+
+/* A campaign that tunes nothing: the same configuration night after night, and beside it in each
+ * block another one that shows what the night itself does. */
+struct canary {
+	int blocks; /* a night; 0: the campaign is no canary */
+	bool alone; /* reference = false: one arm */
+	/* What the reference differs in; empty: in the keys of `fingerprint` that can be set, as
+	 * they were on the first night or when they were last accepted. */
+	struct bundle reference;
+};
+
+/* A key of the environment beside those that fettle knows; in place of one of the same name. */
+struct fingerprint_key {
+	char *name; /* [a-z][a-z0-9_.]*, at most 64 bytes */
+	enum fingerprint_how how;
+	char *file;          /* as the trial would open it; else NULL */
+	struct strv command; /* argv, run in the workload's directory; else empty */
+	char *env;           /* name of the variable; else NULL */
+	/* How an old value is put back, "{value}" stands for it; empty: it cannot be. With `env`
+	 * this is that variable, whatever the recipe says. */
+	struct bundle set;
+	struct place at;
+};
+enum {
+	FINGERPRINT_KEYS_MAX = 32,   /* of a recipe: each may start a program */
+	FINGERPRINT_VALUE_MAX = 200, /* bytes of a value that are kept */
+};
+/* `set` with the value in its place, into out (zeroed, the caller frees with bundle_done). */
+void fingerprint_set(const struct fingerprint_key *k, const char *value, struct bundle *out);
+
 struct recipe {
 	char *name, *question;
 	struct workload workload;
@@ -429,6 +471,10 @@ struct recipe {
 	struct quality_settings quality;
 	enum profile_wish profile;
 	struct ladder ladder;
+	struct schedule schedule;
+	struct canary canary;
+	struct fingerprint_key *fingerprint; /* by name */
+	size_t n_fingerprint;
 	struct kvs thresholds; /* limits of rules by their names, as text */
 	uint64_t seed;         /* 0: derived from the campaign's uuid */
 	char *scheduler;       /* a name of sched/; NULL: from the command line or local */

@@ -216,6 +216,17 @@ static void print_counts(const struct args *a, const struct lint_finding *f, siz
 /* --- a campaign ----------------------------------------------------------------------------------
  */
 
+static void print_fit(const char *file, const struct recipe *r)
+{
+	printf("%s: fit to run: campaign %s, ", file, r->name);
+	if (r->canary.blocks)
+		printf("a canary of %d block%s a %s", r->canary.blocks,
+		       r->canary.blocks == 1 ? "" : "s", cadence_name(r->schedule.every));
+	else
+		printf("%zu knob%s", r->n_knobs, r->n_knobs == 1 ? "" : "s");
+	printf(", mode %s\n", run_mode_name(r->mode));
+}
+
 static int check_campaign(const struct args *a, const char *file)
 {
 	struct script_sources s = {0};
@@ -240,8 +251,7 @@ static int check_campaign(const struct args *a, const char *file)
 		else if (status)
 			print_counts(a, f, n);
 		else
-			printf("%s: fit to run: campaign %s, %zu knob%s, mode %s\n", file, r->name,
-			       r->n_knobs, r->n_knobs == 1 ? "" : "s", run_mode_name(r->mode));
+			print_fit(file, r);
 	}
 	strv_free(&warnings);
 	lint_findings_free(f, n);

@@ -112,6 +112,8 @@ static char *noise_origin(const struct outline *o)
 static void print_steps(const struct outline *o)
 {
 	printf("  baseline    %3zu runs  (%zu A/A blocks)\n", o->aa_runs, o->aa_blocks);
+	if (o->night_runs)
+		return;
 	printf("  screen      %3zu runs  (%zu candidates, one knob each)\n", o->screen_runs,
 	       o->candidates);
 	printf("  validation  %3zu runs at most\n", o->confirm_runs);
@@ -139,13 +141,31 @@ static void print_runs(const struct outline *o)
 		printf(" at %.3g s a run (%s)", o->trial_s, from);
 	}
 	printf("\n");
+	if (o->night_runs)
+		printf("  each night  %3zu runs, warm-up among them\n", o->night_runs);
+}
+
+static void print_canary(const struct recipe *r)
+{
+	_cleanup_free_ char *differs = bundle_text(&r->canary.reference);
+
+	printf("campaign %s, mode %s, a canary: %d block%s a %s, ", r->name, run_mode_name(r->mode),
+	       r->canary.blocks, r->canary.blocks == 1 ? "" : "s", cadence_name(r->schedule.every));
+	if (r->canary.alone)
+		printf("no reference beside it\n");
+	else if (*differs)
+		printf("reference with %s\n", differs);
+	else
+		printf("reference with the environment as it was\n");
 }
 
 static void print_text(const struct recipe *r, const struct outline *o)
 {
 	_cleanup_free_ char *from = noise_origin(o);
 
-	if (r->ladder.n)
+	if (r->canary.blocks)
+		print_canary(r);
+	else if (r->ladder.n)
 		printf("campaign %s, mode %s, a ladder of %zu rungs\n", r->name,
 		       run_mode_name(r->mode), r->ladder.n);
 	else
@@ -154,7 +174,7 @@ static void print_text(const struct recipe *r, const struct outline *o)
 		       r->name, run_mode_name(r->mode), r->alpha, r->rounds,
 		       r->rounds == 1 ? "" : "s", o->answer.share, o->answer.p_star);
 	print_runs(o);
-	if (r->ladder.n)
+	if (r->ladder.n || r->canary.blocks)
 		return;
 	printf("noise of a run within a block: %.2g %% (%s)\n", 100 * o->noise, from);
 	if (isfinite(o->mde))
@@ -262,6 +282,7 @@ static void print_json(const struct recipe *r, const struct outline *o, const st
 	json_set_i64(j, "runs_soak", (int64_t)o->soak_runs);
 	json_set_i64(j, "runs_warmup", (int64_t)o->warm_runs);
 	json_set_i64(j, "runs_profile_max", (int64_t)o->profile_runs);
+	json_set_i64(j, "runs_a_night", (int64_t)o->night_runs);
 	json_set_i64(j, "runs_max", (int64_t)o->runs);
 	json_set_number(j, "node_hours_max", o->node_hours);
 	json_set_number(j, "gpu_hours_max", o->gpu_hours);

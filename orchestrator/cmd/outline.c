@@ -151,7 +151,10 @@ static void count_runs(const struct recipe *r, const struct design_question *q, 
 {
 	size_t unit = (size_t)r->blocks_per_allocation, screen, confirm, blocks;
 	size_t finals = blocks_of(r->final_blocks, unit * design_final_blocks(r->mode));
+	size_t soak = (size_t)r->soak_trials;
 
+	if (!q->candidates) /* nothing that a fix could consist of */
+		finals = soak = 0;
 	o->candidates = q->candidates;
 	o->aa_blocks = blocks_of(r->aa_blocks, unit * design_aa_blocks(r->mode));
 	o->aa_runs = 2 * o->aa_blocks * q->repeats;
@@ -160,14 +163,22 @@ static void count_runs(const struct recipe *r, const struct design_question *q, 
 	confirm = q->candidates ? unit * decide_max_blocks(r->mode) * q->stages : 0;
 	o->confirm_runs = 2 * confirm * q->repeats;
 	o->final_runs = 2 * finals * q->repeats;
-	o->soak_runs = (size_t)r->soak_trials;
+	o->soak_runs = soak;
 	blocks = o->aa_blocks + confirm + finals;
-	o->warm_runs = ((blocks + unit - 1) / unit + screen + (r->soak_trials > 0)) *
+	o->warm_runs = ((blocks + unit - 1) / unit + screen + (soak > 0)) *
 		       (size_t)r->warmup_trials;
 	/* The baseline, and every winner that another round starts from. */
 	o->profile_runs = profile_wanted(r) ? 1 + (q->stages > 0 ? q->stages - 1 : 0) : 0;
 	o->runs = o->aa_runs + o->screen_runs + o->confirm_runs + o->final_runs + o->soak_runs +
 		  o->warm_runs + o->profile_runs;
+}
+
+static void count_night(const struct recipe *r, struct outline *o)
+{
+	size_t blocks = (size_t)r->canary.blocks;
+
+	o->night_runs = blocks *
+			((r->canary.alone ? 1 : 2) * (size_t)r->repeats + (size_t)r->warmup_trials);
 }
 
 static void count_hours(const struct recipe *r, struct outline *o)
@@ -201,6 +212,7 @@ void outline_make(const struct recipe *r, const struct outline_given *g, struct 
 		count_rungs(r, o);
 	else
 		count_runs(r, &q, o);
+	count_night(r, o);
 	count_hours(r, o);
 	o->blocks_left = blocks_in_reach(r, runs_left(r, o));
 	q.noise = o->noise;

@@ -50,8 +50,8 @@ static int take_unset(const struct reader *r, struct bundle_draft *d, const char
 	return 0;
 }
 
-static int read_one(const struct reader *r, const struct json *v, const char *path,
-		    struct bundle *out, struct err *e)
+int bundle_read_settings(const struct reader *r, const struct json *v, const char *path,
+			 struct bundle *out, struct err *e)
 {
 	struct bundle_draft d = {0};
 	int rc = reader_table(r, &schema_bundle, v, path, &d, e);
@@ -84,7 +84,7 @@ int bundle_read(const struct reader *r, const struct json *v, const char *path, 
 		_cleanup_free_ char *at = fieldpath_child(path, json_key(m));
 
 		strv_add(&k->values, json_key(m));
-		rc = read_one(r, m, at, &k->bundles[k->values.n - 1], e);
+		rc = bundle_read_settings(r, m, at, &k->bundles[k->values.n - 1], e);
 	}
 	return rc;
 }

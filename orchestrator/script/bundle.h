@@ -11,6 +11,9 @@
 
 extern const struct schema schema_bundle;
 
+/* Settings that change together, into *out (zeroed; the caller frees it, also after an error). */
+int bundle_read_settings(const struct reader *r, const struct json *v, const char *path,
+			 struct bundle *out, struct err *e);
 /* v, a table of sets by name, into values and bundles of the knob (struct knob, values empty). */
 int bundle_read(const struct reader *r, const struct json *v, const char *path, struct knob *k,
 		struct err *e);

@@ -482,6 +482,8 @@ static void settle_defaults(struct recipe *r)
 		r->soak_trials = by_mode[r->mode].soak;
 	if (!r->ladder.blocks)
 		r->ladder.blocks = by_mode[r->mode].ladder;
+	if (r->canary.blocks && r->schedule.every == CADENCE_NONE)
+		r->schedule.every = CADENCE_NIGHT;
 	if (!r->converge.metric)
 		r->converge.metric = xstrdup("loss");
 	if (!r->converge.stat)
@@ -521,6 +523,8 @@ int check_plan(const struct reader *r, struct recipe *recipe, struct err *e)
 		rc = check_second(r, recipe, e);
 	if (!rc)
 		rc = schema_check_ladder(r, recipe, e);
+	if (!rc)
+		rc = schema_check_canary(r, recipe, e);
 	if (!rc)
 		rc = check_targets(recipe, e);
 	return rc ? rc : check_exclusions(recipe, e);
@@ -643,7 +647,7 @@ void script_warnings(const struct recipe *r, struct strv *out)
 	for (size_t i = 0; i < r->n_guards; i++)
 		loss_guard = loss_guard || str_eq(r->guards[i].metric, "loss") ||
 			     str_eq(r->guards[i].metric, "val_loss");
-	if (!r->n_knobs)
+	if (!r->n_knobs && !r->ladder.n && !r->canary.blocks)
 		strv_add(out, "there are no knobs: only the baseline will be measured");
 	for (size_t i = 0; i < r->n_knobs; i++) {
 		warn_needs(r, &r->knobs[i], out);

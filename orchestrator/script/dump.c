@@ -178,6 +178,30 @@ static void dump_ladder(const struct ladder *l, const struct dump *d)
 	}
 }
 
+static void dump_nightly(const struct recipe *r, const struct dump *d)
+{
+	_cleanup_free_ char *reference = bundle_text(&r->canary.reference);
+
+	put_text(d, "schedule.every", cadence_name(r->schedule.every));
+	put_i64(d, "schedule.after_change", r->schedule.after_change);
+	if (r->canary.blocks) {
+		put_i64(d, "canary.blocks", r->canary.blocks);
+		put_i64(d, "canary.alone", r->canary.alone);
+		put_text(d, "canary.reference", reference);
+	}
+	for (size_t i = 0; i < r->n_fingerprint; i++) {
+		const struct fingerprint_key *k = &r->fingerprint[i];
+		_cleanup_free_ char *prefix = xasprintf("fingerprint.%s.", k->name),
+				    *set = bundle_text(&k->set);
+		struct dump own = {d->out, prefix};
+
+		put_text(&own, "file", k->file);
+		put_texts(&own, "command", &k->command);
+		put_text(&own, "env", k->env);
+		put_text(&own, "set", set);
+	}
+}
+
 static void dump_bundles(const struct knob *k, const struct dump *d)
 {
 	for (size_t i = 0; k->bundles && i < k->values.n; i++) {
@@ -306,6 +330,7 @@ void script_plan_dump(const struct recipe *r, struct buf *out)
 	put_text(&d, "converge.seed_env", r->converge.seed_env);
 	put_i64(&d, "converge.trial_s", r->converge.trial_limit_s);
 	dump_ladder(&r->ladder, &d);
+	dump_nightly(r, &d);
 	put_i64(&d, "repeats", r->repeats);
 	put_i64(&d, "blocks_per_allocation", r->blocks_per_allocation);
 	put_i64(&d, "warmup_trials", r->warmup_trials);

@@ -32,7 +32,7 @@ static const char *const scheduler_words[] = {"local", "slurm", "slurm_cli", "fa
 
 /* --- workload ----------------------------------------------------------------------------- */
 
-static bool env_name_valid(const char *s)
+bool schema_env_name_valid(const char *s)
 {
 	if (!isalpha((unsigned char)*s) && *s != '_')
 		return false;
@@ -47,7 +47,7 @@ static int env_entry(const struct reader *r, const struct json *m, const char *a
 	const char *name = json_key(m);
 	struct buf text = {0};
 
-	if (!env_name_valid(name))
+	if (!schema_env_name_valid(name))
 		return reader_fault(
 			r, at, e,
 			"\"%.60s\" is no name of an environment variable: letters, digits and _, "
@@ -525,6 +525,28 @@ static const struct field campaign_fields[] = {
 	 .dflt = "where the command is a Python program",
 	 .doc = "one untimed trial of the baseline and of each new incumbent under a profiler: nsys "
 		"where there is one, else PyTorch's own; the rules read what it shows"},
+	{.name = "schedule",
+	 .type = FIELD_CUSTOM,
+	 .read = schema_read_schedule,
+	 .kind = "`\"night\"`, `\"week\"`, or table: [schedule](#schedule)",
+	 .offset = AT(schedule),
+	 .dflt = "left alone; a canary each night",
+	 .doc = "when `fettle nightly` runs this file",
+	 .example = "\"week\""},
+	{.name = "canary",
+	 .type = FIELD_CUSTOM,
+	 .read = schema_read_canary,
+	 .kind = "true, or table: [canary](#canary)",
+	 .offset = AT(canary),
+	 .dflt = "none",
+	 .doc = "measure one configuration night after night, instead of tuning it"},
+	{.name = "fingerprint",
+	 .type = FIELD_CUSTOM,
+	 .read = schema_read_fingerprint,
+	 .kind = "table by key: [fingerprint](#fingerprint)",
+	 .dflt = "none",
+	 .doc = "what else belongs to the environment that a result holds for",
+	 .example = "{ toolchain = { file = \"/sw/current/VERSION\" } }"},
 	{.name = "thresholds",
 	 .type = FIELD_CUSTOM,
 	 .read = schema_read_thresholds,
@@ -567,6 +589,7 @@ struct recipe *schema_defaults(void)
 	r->quality = schema_quality_defaults();
 	r->converge = (struct converge){.seeds = 3, .margin = 0.01};
 	r->ladder.max_loss = 0.10;
+	r->schedule.every = CADENCE_NONE;
 	r->soak_trials = BLOCKS_UNSAID;
 	r->aa_blocks = BLOCKS_UNSAID;
 	r->final_blocks = BLOCKS_UNSAID;
@@ -587,6 +610,7 @@ const struct schema *const schema_all[] = {
 	&schema_bundle,    &schema_budget,      &schema_blocks,
 	&schema_quality,   &schema_samplers,    &schema_agent,
 	&schema_converge,  &schema_ladder,      &schema_rung,
+	&schema_schedule,  &schema_canary,      &schema_fingerprint,
 	&schema_site,      &schema_caps,        &schema_rule,
 	&schema_finding,   &schema_expectation, NULL,
 };

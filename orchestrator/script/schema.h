@@ -44,6 +44,15 @@ int schema_read_constraints(const struct reader *r, const struct json *v, const 
 			    void *out, struct err *e);
 extern const struct schema schema_ladder, schema_rung; /* into struct ladder, struct rung */
 int schema_check_ladder(const struct reader *r, const struct recipe *x, struct err *e);
+/* schema_nightly.c: into struct schedule, struct canary, and fingerprint of struct recipe. */
+extern const struct schema schema_schedule, schema_canary, schema_fingerprint;
+int schema_read_schedule(const struct reader *r, const struct json *v, const char *path, void *out,
+			 struct err *e);
+int schema_read_canary(const struct reader *r, const struct json *v, const char *path, void *out,
+		       struct err *e);
+int schema_read_fingerprint(const struct reader *r, const struct json *v, const char *path,
+			    void *out, struct err *e);
+int schema_check_canary(const struct reader *r, const struct recipe *x, struct err *e);
 /* Every schema, in the order of the reference; NULL at the end. */
 extern const struct schema *const schema_all[];
 
@@ -58,6 +67,8 @@ struct recipe *schema_defaults(void);
 /* A table of texts by name into a struct kvs, with checked names. */
 int schema_read_env(const struct reader *r, const struct json *v, const char *path, void *out,
 		    struct err *e);
+
+bool schema_env_name_valid(const char *s);
 
 /* The statistic that stands for a metric when none is named: "value" for what a trial has once
  * (trial_wall_s), "last" for a loss, "max" for a peak and nan_iters, else "mean". */

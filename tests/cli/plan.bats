@@ -37,6 +37,20 @@ recipe() {
 	[ "$status" -eq 2 ]
 }
 
+@test "plan and check: a canary has a baseline, and so many runs a night" {
+	cat >c.lua <<-END
+		return { name = "c", objective = "throughput_samples_per_s",
+			workload = { command = { "true" }, metrics = { file = true }, window = { warmup_steps = 1, steps = 3 } },
+			canary = { blocks = 3, reference = { env = { A = 1 } } }, schedule = "week", mode = "quick", warmup_trials = 1 }
+	END
+	run "$FETTLE" plan c.lua
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = 'campaign c, mode quick, a canary: 3 blocks a week, reference with A=1' ]
+	[[ $output == *'together     12 runs at most'*'each night    9 runs'* ]]
+	run "$FETTLE" check c.lua
+	[ "$output" = "c.lua: fit to run: campaign c, a canary of 3 blocks a week, mode quick" ]
+}
+
 @test "plan: noise and time of a run come from the campaign that measured them" {
 	recipe 'min_effect = 0.01'
 	echo '{"effects": {}, "sd_run": 0.05, "fixed": true}' >truth.json
