@@ -241,6 +241,65 @@ void hours_both_at(const struct strv *a, const struct strv *b, int64_t utc_us,
 		out->opens_us = at;
 }
 
+/* -- nights ----------------------------------------------------------------------------------- */
+
+/* The date `days` after that of `day`. Noon is there on every date, whatever clocks do. */
+static void date_text(const struct tm *day, int days, char out[11])
+{
+	time_t noon = (time_t)(wall_us(day, days, DAY_MIN / 2) / US_PER_S);
+	struct tm t;
+
+	localtime_r(&noon, &t);
+	strftime(out, 11, "%Y-%m-%d", &t);
+}
+
+/* What opened last of what is open; else what opens first. */
+static void later_night(const struct tm *day, int d, int64_t from, bool open, bool *is_open,
+			struct hours_night *out)
+{
+	if (*is_open > open || (*is_open == open && out->opens_us &&
+				(open ? from <= out->opens_us : from >= out->opens_us)))
+		return;
+	*is_open = open;
+	out->opens_us = from;
+	date_text(day, d, out->night);
+}
+
+static void one_night(const struct hours *h, int64_t now, bool *is_open, struct hours_night *out)
+{
+	struct zone_guard g = zone_enter(h->zone);
+	time_t t = (time_t)(now / US_PER_S);
+	struct tm day;
+
+	localtime_r(&t, &day);
+	for (int d = -1; d < DAYS_AHEAD; d++) {
+		int64_t from = wall_us(&day, d, h->from_min);
+		bool open = from <= now &&
+			    now < wall_us(&day, d + (h->to_min <= h->from_min), h->to_min);
+
+		if (h->days & 1u << (unsigned)(day.tm_wday + d + 7) % 7 && (open || from > now))
+			later_night(&day, d, from, open, is_open, out);
+	}
+	zone_leave(&g);
+}
+
+bool hours_night_at(const struct strv *texts, int64_t utc_us, struct hours_night *out)
+{
+	static const struct hours noon = {DAY_MIN / 2, DAY_MIN / 2, EVERY_DAY, ""};
+	bool is_open = false;
+
+	*out = (struct hours_night){0};
+	for (size_t i = 0; i < texts->n; i++) {
+		struct hours h;
+
+		if (hours_parse(texts->v[i], &h, NULL) == 0)
+			one_night(&h, utc_us, &is_open, out);
+	}
+	if (texts->n == 0)
+		one_night(&noon, utc_us, &is_open, out);
+	return out->opens_us != 0;
+}
+
 /* -- moments ---------------------------------------------------------------------------------- */
 
 static int digits(const char *s, int n)

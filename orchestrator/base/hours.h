@@ -37,6 +37,15 @@ void hours_at(const struct strv *texts, int64_t utc_us, struct hours_state *out)
 void hours_both_at(const struct strv *a, const struct strv *b, int64_t utc_us,
 		   struct hours_state *out);
 
+/* The night that these hours make: the local date, in their zone, on which they open. */
+struct hours_night {
+	char night[11];
+	int64_t opens_us;
+};
+/* Of the hours that are open now, the ones that opened last; closed: of those that open next. No
+ * text: a night lasts from noon to noon by this machine's clock. False: they never open. */
+bool hours_night_at(const struct strv *texts, int64_t utc_us, struct hours_night *out);
+
 /* "2026-12-01 06:00 Europe/Berlin" (zone as above) as UTC microseconds. ERR_RECIPE. */
 int hours_moment(const char *text, int64_t *utc_us, struct err *e);
 /* The same way round: "2026-12-01 06:00 Europe/Berlin", in the zone of the first text that has one.

@@ -176,10 +176,88 @@ static void test_the_environment_is_left_alone(void **state)
 	unsetenv("TZ");
 }
 
+static const char *night_at(const char *hours, const char *when, char opens[32])
+{
+	static struct hours_night n;
+	struct strv v = {0};
+
+	if (*hours)
+		strv_add(&v, hours);
+	assert_true(hours_night_at(&v, at(when), &n));
+	clock_iso(n.opens_us, opens, 32);
+	strv_free(&v);
+	return n.night;
+}
+
+static void test_a_night_is_the_date_on_which_its_window_opens(void **state)
+{
+	static const char hours[] = "22:00-06:00 Europe/Berlin";
+	char opens[32];
+
+	(void)state;
+	assert_string_equal(night_at(hours, "2026-11-29 23:30 Europe/Berlin", opens), "2026-11-29");
+	assert_string_equal(night_at(hours, "2026-11-30 02:00 Europe/Berlin", opens), "2026-11-29");
+	assert_string_equal(opens, "2026-11-29T21:00:00Z");
+	/* closed: that of the next opening */
+	assert_string_equal(night_at(hours, "2026-11-30 06:00 Europe/Berlin", opens), "2026-11-30");
+	/* a date is local to the window: 01:00 in Berlin is still the day before in UTC */
+	assert_string_equal(night_at("00:30-06:00 Europe/Berlin", "2026-11-29 23:45 UTC", opens),
+			    "2026-11-30");
+	/* month and year pass */
+	assert_string_equal(night_at(hours, "2027-01-01 03:00 Europe/Berlin", opens), "2026-12-31");
+	assert_string_equal(night_at("Mon 22:00-06:00 UTC", "2026-12-01 03:00 UTC", opens),
+			    "2026-11-30");
+	assert_string_equal(night_at("Mon 22:00-06:00 UTC", "2026-12-01 07:00 UTC", opens),
+			    "2026-12-07");
+	/* whole days are nights of their own */
+	assert_string_equal(night_at("Sat,Sun 00:00-24:00 UTC", "2026-12-06 13:00 UTC", opens),
+			    "2026-12-06");
+}
+
+/* On 29 March 02:30 is skipped, on 25 October it comes twice. */
+static void test_nights_of_both_clock_changes(void **state)
+{
+	static const char *const hours[] = {"22:00-06:00 Europe/Berlin",
+					    "02:30-05:00 Europe/Berlin"};
+	char opens[32];
+
+	(void)state;
+	assert_string_equal(night_at(hours[0], "2026-03-29 01:30 Europe/Berlin", opens),
+			    "2026-03-28");
+	assert_string_equal(night_at(hours[0], "2026-03-29 03:30 Europe/Berlin", opens),
+			    "2026-03-28");
+	assert_string_equal(night_at(hours[0], "2026-10-25 00:30 UTC", opens), "2026-10-24");
+	assert_string_equal(night_at(hours[0], "2026-10-25 01:30 UTC", opens), "2026-10-24");
+	assert_string_equal(opens, "2026-10-24T20:00:00Z");
+	assert_string_equal(night_at(hours[1], "2026-03-29 04:30 Europe/Berlin", opens),
+			    "2026-03-29");
+	assert_string_equal(night_at(hours[1], "2026-10-25 04:30 Europe/Berlin", opens),
+			    "2026-10-25");
+}
+
+static void test_without_hours_a_night_lasts_from_noon_to_noon(void **state)
+{
+	char opens[32];
+
+	(void)state;
+	setenv("TZ", "Europe/Berlin", 1);
+	tzset();
+	assert_string_equal(night_at("", "2026-11-29 22:00 Europe/Berlin", opens), "2026-11-29");
+	assert_string_equal(night_at("", "2026-11-30 11:59 Europe/Berlin", opens), "2026-11-29");
+	assert_string_equal(night_at("", "2026-11-30 12:00 Europe/Berlin", opens), "2026-11-30");
+	assert_string_equal(night_at("", "2026-03-29 11:00 Europe/Berlin", opens), "2026-03-28");
+	assert_string_equal(opens, "2026-03-28T11:00:00Z");
+	unsetenv("TZ");
+	tzset();
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
 		cmocka_unit_test(test_a_night_that_passes_midnight),
+		cmocka_unit_test(test_a_night_is_the_date_on_which_its_window_opens),
+		cmocka_unit_test(test_nights_of_both_clock_changes),
+		cmocka_unit_test(test_without_hours_a_night_lasts_from_noon_to_noon),
 		cmocka_unit_test(test_both_nights_of_the_clock_change),
 		cmocka_unit_test(test_days_belong_to_the_evening),
 		cmocka_unit_test(test_hours_that_touch_are_one),
