@@ -48,13 +48,15 @@ struct cp_point {
 	double p;
 	/* Between the neighbouring change points; on logs geometric means. In the metric's unit. */
 	double mean_before, mean_after;
-	/* mean_after / mean_before - 1 and its 95 % interval: Welch's t on logs, exponentiated, wider
-	 * by the factor of autocorrelation. Without logs the difference of means over |mean_before|,
-	 * infinite when that is 0. A side with one point leaves lo and hi infinite. */
+	/* mean_after / mean_before - 1 and its 95 % interval: Welch's t on logs, exponentiated,
+	 * wider by the factor of autocorrelation. Without logs the difference of means over
+	 * |mean_before|, infinite when that is 0. A side with one point leaves lo and hi infinite.
+	 */
 	double shift, lo, hi;
-	/* The change came after the measured point first - 1 and by the point last: all splits whose
-	 * two-segment fit is within the 95 % bound of the likelihood ratio, (1 - exp(-x/2))^2 = 0.95
-	 * (Hansen 2000, Econometrica 68, theorem 2: x = 7.35). 1 <= first <= index <= last < n. */
+	/* The change came after the measured point first - 1 and by the point last: all splits
+	 * whose two-segment fit is within the 95 % bound of the likelihood ratio, (1 - exp(-x/2))^2
+	 * = 0.95 (Hansen 2000, Econometrica 68, theorem 2: x = 7.35). 1 <= first <= index <= last <
+	 * n. */
 	size_t first, last;
 };
 

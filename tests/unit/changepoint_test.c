@@ -41,14 +41,13 @@ static size_t read_csv(const char *path)
 	struct buf text = {0};
 	struct err e;
 	size_t n = 0;
+	char *rest, *line;
 
 	assert_ok(fs_read(path, 1 << 20, &text, &e));
-	for (char *lf = strchr(text.data, '\n'); lf && lf[1]; lf = strchr(lf + 1, '\n')) {
-		char *comma = strchr(lf + 1, ','), *end;
-
-		assert_true(comma && n < MOST);
-		values[n++] = strtod(comma + 1, &end);
-		assert_true(*end == '\r' || *end == '\n' || *end == '\0');
+	rest = strchr(text.data, '\n') + 1;
+	while ((line = strsep(&rest, "\n")) && *line) {
+		assert_true(n < MOST && strchr(line, ','));
+		assert_true(str_to_double(strchr(line, ',') + 1, &values[n++]));
 	}
 	buf_free(&text);
 	return n;
