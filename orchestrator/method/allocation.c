@@ -142,6 +142,8 @@ static double room_s(const struct campaign *c)
 	if (b->gpu_hours > 0)
 		room = fmin(room,
 			    (3600 * b->gpu_hours / r->resources.gpus_per_node - spent_s) / nodes);
+	if (c->until_node_s > 0)
+		room = fmin(room, (c->until_node_s - c->node_s) / nodes);
 	return room;
 }
 

@@ -335,9 +335,11 @@ static int open_row(struct campaign *c, int64_t id, const struct campaign_option
 	c->ends_changed = true;
 	if ((rc = query_campaign_get(c->ws->db, id, &c->row, e)) < 0 ||
 	    (rc = load_recipe(c, o->recipe, e)) < 0 || (rc = load_env(c, e)) < 0 ||
-	    (rc = take_lease(c, o->take_over, e)) < 0)
+	    (rc = take_lease(c, o->take_over, e)) < 0 || (rc = load_cost(c, e)) < 0)
 		return rc;
-	return load_cost(c, e);
+	c->until_us = o->until_us;
+	c->until_node_s = o->spend_node_s > 0 ? c->node_s + o->spend_node_s : 0;
+	return 0;
 }
 
 int campaign_open_stored(struct workspace *w, int64_t id, const struct campaign_options *o,

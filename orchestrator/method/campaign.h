@@ -47,7 +47,12 @@ struct campaign_options {
 	const struct recipe *recipe;
 	const char *spec; /* of the scheduler, see struct sched_config */
 	bool take_over;   /* force the lease of another host */
-	progress_f tell;  /* may be NULL */
+	/* Of an unattended night. Nothing is started that cannot end by `until_us` (UTC; 0: no
+	 * bound), nor once the campaign has cost `spend_node_s` since it was opened (0: no bound):
+	 * campaign_step() then says CAMPAIGN_LATER. */
+	int64_t until_us;
+	double spend_node_s;
+	progress_f tell; /* may be NULL */
 	void *tell_ctx;
 };
 

@@ -20,6 +20,10 @@ static void hours_now(const struct campaign *c, struct hours_state *out)
 	const struct budget *b = &c->recipe->budget;
 
 	hours_both_at(&b->window, &b->site_window, clock_utc_us(c->ws->clock), out);
+	if (c->until_us && out->open && out->closes_us > c->until_us) {
+		out->closes_us = c->until_us;
+		out->open = clock_utc_us(c->ws->clock) < c->until_us;
+	}
 }
 
 int64_t limits_close_us(const struct campaign *c)
@@ -50,14 +54,32 @@ static const struct strv *hours_of(const struct campaign *c)
 	return b->window.n ? &b->window : &b->site_window;
 }
 
+/* Of a night that ends, or has spent what it may. */
+static char *night_text(const struct campaign *c, int64_t length_s)
+{
+	int64_t left = c->until_us - clock_utc_us(c->ws->clock);
+	char ends[96];
+
+	if (c->until_node_s > 0 && c->node_s >= c->until_node_s)
+		return xstrdup("the night has spent what it may");
+	if (c->until_us == 0 || left / US_PER_S - MARGIN_S >= length_s)
+		return NULL;
+	hours_text(hours_of(c), c->until_us, ends, sizeof ends);
+	if (left <= 0)
+		return xasprintf("the night ended at %s", ends);
+	return xasprintf("the next block may take %lld min and the night ends at %s: it is not "
+			 "started",
+			 (long long)(length_s + 59) / 60, ends);
+}
+
 char *limits_window_text(const struct campaign *c, int64_t length_s)
 {
 	struct hours_state s;
-	char opens[96] = "within two weeks", closes[96];
+	char opens[96] = "within two weeks", closes[96], *night = night_text(c, length_s);
 	int64_t left = limits_left_s(c);
 
-	if (left >= length_s)
-		return NULL;
+	if (night || left >= length_s)
+		return night;
 	hours_now(c, &s);
 	if (s.open) {
 		hours_text(hours_of(c), s.closes_us, closes, sizeof closes);
@@ -116,7 +138,7 @@ size_t limits_in_flight(const struct campaign *c)
 	size_t n = limits_at_once(c), more = n + (size_t)c->capacity.jobs_ahead;
 
 	if (r->placement != PLACEMENT_ANY || r->among.n || b->nodes || b->trials > 0 ||
-	    b->node_hours > 0 || b->gpu_hours > 0)
+	    b->node_hours > 0 || b->gpu_hours > 0 || c->until_node_s > 0)
 		return n;
 	return b->jobs && more > (size_t)b->jobs ? (size_t)b->jobs : more;
 }

@@ -81,6 +81,8 @@ struct campaign {
 	struct facts facts;
 	int64_t trials; /* cost so far, added up: it equals query_cost()'s */
 	double node_s;
+	int64_t until_us;    /* nothing is started that cannot end by then; 0: no bound */
+	double until_node_s; /* nor once node_s is that; 0: no bound */
 	int64_t beat_us;     /* last heartbeat, monotonic */
 	struct kvs waits;    /* what was last said about a job that waits, by its id */
 	int64_t capacity_us; /* when capacity was asked for, monotonic */
@@ -304,7 +306,7 @@ int place_block(struct campaign *c, struct strv *exclude, char **nodelist, struc
 /* -- limits.c: when, and how much at a time -----------------------------------------------------
  */
 
-/* The end of the window that is open now; 0: no window, or it is closed. */
+/* The end of the window that is open now, or of the night; 0: neither, or it is closed. */
 int64_t limits_close_us(const struct campaign *c);
 /* How long an allocation that is submitted now may last; INT64_MAX: no window; 0 or less: not at
  * all. */

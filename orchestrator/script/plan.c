@@ -22,6 +22,7 @@
 #define PRELUDE      "lib/prelude"
 #define LINT_PRELUDE "lib/lint"
 #define CONFIG       "config" /* the framework's own file, no Lua */
+#define MODE         "mode"   /* the word that holds where nobody says one, no Lua */
 
 /* Everything of one loading. */
 struct loading {
@@ -308,7 +309,8 @@ static int build(struct loading *l, struct recipe *out, struct err *e)
 static bool is_used(const struct loading *l, const struct script_source *s)
 {
 	if (s == l->workload_src || str_eq(s->name, CAMPAIGN) || str_eq(s->name, SITE) ||
-	    str_eq(s->name, PRELUDE) || str_eq(s->name, LINT_PRELUDE) || str_eq(s->name, CONFIG))
+	    str_eq(s->name, PRELUDE) || str_eq(s->name, LINT_PRELUDE) || str_eq(s->name, CONFIG) ||
+	    str_eq(s->name, MODE))
 		return true;
 	for (size_t i = 0; i < l->n_knob_files; i++)
 		if (l->knob_files[i].src == s)
@@ -332,7 +334,11 @@ static int make_plan(struct loading *l, struct recipe **out, struct script_sourc
 	if (!rc)
 		rc = evaluate_second(l, e);
 	if (!rc) {
+		const struct script_source *mode = sources_find(&l->all, MODE);
+
 		recipe = schema_defaults();
+		if (mode)
+			(void)run_mode_parse(mode->text, &recipe->mode);
 		rc = build(l, recipe, e);
 	}
 	if (!rc)
@@ -391,12 +397,23 @@ static int add_prelude(struct loading *l, const struct script_path *path, struct
 	return rc;
 }
 
+static void add_mode(struct loading *l, const char *mode)
+{
+	struct script_source s = {
+		.name = xstrdup(MODE), .path = xstrdup(""), .text = xstrdup(mode)};
+
+	fs_hash(mode, strlen(mode), s.hash);
+	sources_add(&l->all, &s);
+}
+
 static int load(struct loading *l, struct recipe **out, struct script_sources *out_sources,
 		struct err *e)
 {
 	struct script_sources used = {0};
 	int rc = 0;
 
+	if (l->path->mode)
+		add_mode(l, l->path->mode);
 	if (l->path->site)
 		rc = add_file(l, SITE, l->path->site, e);
 	if (!rc)

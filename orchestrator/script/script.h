@@ -21,7 +21,7 @@
 /* One file that took part: the campaign first, then what it pulled in from the recipe path (knobs,
  * rules, workloads, lib), each by the name that the campaign used, and site.lua if there is one. */
 struct script_source {
-	char *name; /* "campaign", "knobs/num_workers", "rules/default", "site" */
+	char *name; /* "campaign", "knobs/num_workers", "rules/default", "site", "mode" */
 	char *path; /* for messages */
 	char *text;
 	char hash[33];
@@ -40,6 +40,8 @@ struct script_path {
 	const char *site;          /* path of site.lua, or NULL */
 	const char *const *probes; /* names of the probes, NULL-terminated; NULL: metrics.probe is
 				      not checked */
+	const char *mode;          /* of campaigns for which neither file nor site says one; NULL:
+				      standard. Stored like a source */
 };
 
 /* Read the campaign file and whatever it uses, run it, and give the plan. Nothing is written

@@ -127,6 +127,81 @@ static void test_block_and_job_know_the_end_of_the_window(void **state)
 	world_close(&w);
 }
 
+static enum campaign_step go_one_night(struct world *w, int64_t until_us, double spend_node_s)
+{
+	struct campaign_options o = {.sched = sched_find("fake"),
+				     .spec = SLOW,
+				     .take_over = true,
+				     .until_us = until_us,
+				     .spend_node_s = spend_node_s};
+	enum campaign_step step = CAMPAIGN_AGAIN;
+	struct campaign *c = NULL;
+	struct err e = {0};
+
+	assert_ok(campaign_open(w->ws, w->id, &o, &c, &e));
+	while (step != CAMPAIGN_OVER && step != CAMPAIGN_LATER) {
+		assert_ok(campaign_step(c, &step, &e));
+		if (step == CAMPAIGN_WAIT)
+			assert_ok(campaign_wait(c, 60 * 1000000, -1, &e));
+	}
+	campaign_close(c);
+	return step;
+}
+
+/* Whoever opens a campaign for a night bounds it, whatever the recipe says; it goes on the next. */
+static void test_a_night_that_ends(void **state)
+{
+	_cleanup_free_ char *reason = NULL;
+	struct world w;
+	int nights = 1;
+	int64_t end;
+
+	(void)state;
+	world_open_with(&w, 1, "blocks = { aa = 8 }");
+	end = w.time.utc_us + 2 * HOUR_US;
+	assert_int_equal(go_one_night(&w, end, 0), CAMPAIGN_LATER);
+	assert_int_equal(state_of(&w), CAMPAIGN_RUNNING);
+	assert_true(w.time.utc_us <= end);
+	reason = reason_of(&w);
+	assert_contains(reason, "min and the night ends at ");
+	assert_true(count(&w, "SELECT count(*) FROM attempt WHERE state = 'valid'") > 0);
+	assert_int_equal(count(&w, "SELECT count(*) FROM attempt WHERE state <> 'valid'"), 0);
+	for (; nights < 100; nights++) {
+		clock_advance(&w.time, 22 * HOUR_US);
+		if (go_one_night(&w, w.time.utc_us + 2 * HOUR_US, 0) == CAMPAIGN_OVER)
+			break;
+	}
+	assert_in_range(nights, 2, 50);
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	world_close(&w);
+}
+
+static void test_a_night_that_has_spent_what_it_may(void **state)
+{
+	_cleanup_free_ char *reason = NULL;
+	struct cost_row cost;
+	struct world w;
+	struct err e = {0};
+	double before;
+
+	(void)state;
+	world_open_with(&w, 1, "blocks = { aa = 8 }");
+	assert_int_equal(go_one_night(&w, 0, 3600), CAMPAIGN_LATER);
+	reason = reason_of(&w);
+	assert_string_equal(reason, "the night has spent what it may");
+	assert_ok(query_cost(w.ws->db, w.id, &cost, &e));
+	before = cost.node_s;
+	assert_true(before >= 3600);
+	/* no more than what was in flight then: three nodes of the declared cluster, a block each
+	 */
+	assert_true(before < 3600 + 3 * 22 * 60);
+	/* the next night has its own */
+	assert_int_equal(go_one_night(&w, 0, 3600), CAMPAIGN_LATER);
+	assert_ok(query_cost(w.ws->db, w.id, &cost, &e));
+	assert_true(cost.node_s >= before + 3600);
+	world_close(&w);
+}
+
 static void test_the_deadline(void **state)
 {
 	_cleanup_free_ char *reason = NULL;
@@ -250,6 +325,8 @@ int main(void)
 	const struct CMUnitTest t[] = {
 		cmocka_unit_test(test_a_window_that_closes_in_mid_campaign),
 		cmocka_unit_test(test_block_and_job_know_the_end_of_the_window),
+		cmocka_unit_test(test_a_night_that_ends),
+		cmocka_unit_test(test_a_night_that_has_spent_what_it_may),
 		cmocka_unit_test(test_the_deadline),
 		cmocka_unit_test(test_gpu_hours),
 		cmocka_unit_test(test_some_wait_behind_those_that_run),

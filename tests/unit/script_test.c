@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From a campaign file to a plan: good ones, bad ones, the site's policy, the catalogue. */
+#include "tests/unit/near.h"
 #include "tests/unit/recipe.h"
 
 #include <dirent.h>
@@ -552,6 +553,40 @@ static void test_site_lies_under_the_campaign(void **state)
 	assert_string_equal(l.sources.v[1].name, "site");
 }
 
+/* A mode for those that do not say one is stored beside the other sources, and holds again. */
+static void test_a_mode_where_nobody_says_one(void **state)
+{
+	static const struct {
+		const char *fields;
+		bool site;
+		enum run_mode mode;
+	} cases[] = {{"rounds = 2", false, MODE_STRICT},
+		     {"mode = 'quick'", false, MODE_QUICK},
+		     {"rounds = 2", true, MODE_QUICK}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		_cleanup_site_ struct site_dir s = site_new();
+		_cleanup_free_ char *text = campaign_with(cases[i].fields),
+				    *path = write_file(s.dir, "c.lua", text);
+		const struct script_path with = {.dirs = recipe_dirs,
+						 .site = cases[i].site ? s.site : NULL,
+						 .probes = recipe_probes,
+						 .mode = "strict"};
+		_cleanup_loaded_ struct loaded l = {0};
+		struct recipe *again = NULL;
+		struct err e = {0};
+
+		assert_ok(script_load(path, &with, &l.recipe, &l.sources, &e));
+		assert_int_equal(l.recipe->mode, cases[i].mode);
+		assert_near(l.recipe->alpha, cases[i].mode == MODE_STRICT ? 0.01 : 0.05, 1e-12);
+		assert_ok(script_reload(&l.sources, &again, &e));
+		assert_int_equal(again->mode, cases[i].mode);
+		assert_string_equal(again->hash, l.recipe->hash);
+		recipe_free(again);
+	}
+}
+
 static void test_caps(void **state)
 {
 	static const struct {
@@ -781,6 +816,7 @@ int main(void)
 		cmocka_unit_test(test_command_not_found),
 		cmocka_unit_test(test_command_in_path_of_its_env),
 		cmocka_unit_test(test_site_lies_under_the_campaign),
+		cmocka_unit_test(test_a_mode_where_nobody_says_one),
 		cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_bad_sites),
 		cmocka_unit_test(test_recipe_path_of_the_site),
