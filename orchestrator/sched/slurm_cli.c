@@ -32,24 +32,17 @@ void slurm_cli_output_done(struct slurm_cli_output *o)
 	buf_free(&o->err);
 }
 
-/* Each other line that it said, as fettle-slurm's replies have them. */
-static void put_said(struct buf *b, const char *said)
-{
-	while (said && *said) {
-		buf_printf(b, "; Slurm: %.*s", (int)strcspn(said, "\n"), said);
-		said += strcspn(said, "\n");
-		said += *said == '\n';
-	}
-}
-
 int slurm_cli_refused(const char *what, const char *text, struct err *e)
 {
 	_cleanup_(buf_free) struct buf said = {0}, others = {0};
 	_cleanup_free_ char *refusal = slurm_text_refusal(text, &said);
-	int number = slurm_errors_number(text);
-	const char *advice = slurm_errors_advice(number);
+	int number = slurm_errors_number(refusal ? refusal : text);
+	const char *advice;
 
-	put_said(&others, said.data);
+	if (number == SLURM_ERRORS_UNKNOWN)
+		number = slurm_errors_number(text);
+	advice = slurm_errors_advice(number);
+	slurm_errors_put_lines(&others, said.data, "; Slurm: ");
 	return err_set(e, slurm_errors_class(number), "%s: %.300s%s%s%s%s",
 		       number == NO_CONTROLLER ? "slurmctld does not answer" : what,
 		       refusal ? refusal : "it gave no reason", advice ? " (" : "",

@@ -327,14 +327,16 @@ static int judge_shape(struct sched_run *s, const struct sched_job *job, const c
 					       job->nodes, (long long)job->time_limit_s);
 	struct sched_forecast forecast;
 	struct err why = {0};
+	int rc;
 
 	if (kvs_has(&s->shapes, shape))
 		return 0;
-	if (slurm_core_will_run(s, job, &forecast, &why) == -ERR_RECIPE && never_starts(s, id) &&
-	    slurm_core_cancel(s, id, NULL) == 0)
+	rc = slurm_core_will_run(s, job, &forecast, &why);
+	if (rc == -ERR_RECIPE && never_starts(s, id) && slurm_core_cancel(s, id, NULL) == 0)
 		return err_set(e, ERR_RECIPE, "submit: %s",
 			       why.text + (str_starts(why.text, prefix) ? strlen(prefix) : 0));
-	kvs_set(&s->shapes, shape, "");
+	if (rc != -ERR_TEMP) /* no answer is no judgement: the next one alike is asked about */
+		kvs_set(&s->shapes, shape, "");
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+#include "orchestrator/base/str.h"
 
 /* Numbers, not the names of slurm_errno.h: this file must compile and be tested without it. */
 enum {
@@ -13,6 +14,7 @@ enum {
 	PROTOCOL_VERSION = 1005,
 	AUTHENTICATION = 1007,
 	INVALID_JOB_ID = 2017,
+	INVALID_NODE_NAME = 2018,
 	ALREADY_DONE = 2021,
 	NO_CONTROLLER = 1800,
 	SOCKET_TIMED_OUT = 5004,
@@ -21,6 +23,11 @@ enum {
 	AUTH_FIRST = 6000,
 	AUTH_LAST = 6999,
 };
+
+/* It ends the connection of a message that munge does not accept, and says why in its log only. */
+#define HUNG_UP                                                                                 \
+	"slurmctld hung up: it has just been started, or munge does not accept this machine's " \
+	"messages: is the clock the same here as there (munge bears 5 minutes), and the key?"
 
 static const struct known {
 	int number;
@@ -53,7 +60,8 @@ static const struct known {
 	 "partition`"},
 	{2016, "Requested nodes are busy", ERR_TEMP, NULL},
 	{INVALID_JOB_ID, "Invalid job id specified", ERR_NOT_FOUND, NULL},
-	{2018, "Invalid node name specified", ERR_NOT_FOUND, "`sinfo -N` lists the nodes"},
+	{INVALID_NODE_NAME, "Invalid node name specified", ERR_NOT_FOUND,
+	 "`sinfo -N` lists the nodes"},
 	{2027, "Slurm backup controller in standby mode", ERR_TEMP,
 	 "this controller is the backup, in standby"},
 	{2029, "Invalid feature specification", ERR_NOT_FOUND,
@@ -86,12 +94,13 @@ static const struct known {
 	{2119, "Invalid GRES specification", ERR_RECIPE,
 	 "the cluster has no generic resource of this type: `sinfo -o %G`"},
 	{2125, "Immediate execution impossible", ERR_TEMP, NULL},
+	{1802, "Unable to contact slurm controller (receive failure)", ERR_TEMP, HUNG_UP},
 	{NO_CONTROLLER, "Unable to contact slurm controller", ERR_TEMP,
 	 "the controller cannot be reached: `scontrol ping`"},
 	{SOCKET_TIMED_OUT, "Socket timed out on send/recv operation", ERR_TEMP,
-	 "the controller cannot be reached: `scontrol ping`"},
-	{5005, "Zero Bytes were transmitted or received", ERR_TEMP,
-	 "the controller cannot be reached: `scontrol ping`"},
+	 "slurmctld took longer than MessageTimeout: it is busy, hangs, or waits for a name server "
+	 "that is to know this machine: `scontrol ping`, `sdiag`"},
+	{5005, "Zero Bytes were transmitted or received", ERR_TEMP, HUNG_UP},
 	{2009, "Job script not specified", ERR_RECIPE, NULL},
 	{2021, "Job/step already completing or completed", ERR_RECIPE, NULL},
 	{2038, "Job dependency problem", ERR_RECIPE,
@@ -136,13 +145,14 @@ const char *slurm_errors_advice(int number)
 
 int slurm_errors_number(const char *words)
 {
-	/* What only munge and the system say. */
+	/* What only munge, the system and the commands say. */
 	static const struct {
 		const char *text;
 		int number;
 	} others[] = {{"Munge encode failed", AUTHENTICATION},
 		      {"Protocol authentication error", AUTHENTICATION},
 		      {"Invalid MUNGE", AUTHENTICATION},
+		      {"Invalid node list specified", INVALID_NODE_NAME},
 		      {"Connection refused", NO_CONTROLLER},
 		      {"Connection timed out", NO_CONTROLLER}};
 
@@ -153,6 +163,40 @@ int slurm_errors_number(const char *words)
 		if (strstr(words, others[i].text))
 			return others[i].number;
 	return SLURM_ERRORS_UNKNOWN;
+}
+
+/* Without the number that it ends with: libslurm counts its attempts in its lines. */
+static size_t without_number(const char *line, size_t n)
+{
+	while (n > 0 && strchr("-0123456789", line[n - 1]))
+		n--;
+	return n;
+}
+
+static const char *skip(const char *text, const char *prefix)
+{
+	return text + (str_starts(text, prefix) ? strlen(prefix) : 0);
+}
+
+void slurm_errors_put_lines(struct buf *out, const char *said, const char *before)
+{
+	while (said && *said) {
+		const char *line = skip(skip(said, "fettle-slurm: "), "error: "), *next = line;
+		size_t n = strcspn(line, "\n"), alike = without_number(line, n);
+		int times = 0;
+
+		do {
+			times++;
+			said = next + strcspn(next, "\n");
+			said += *said == '\n';
+			next = skip(skip(said, "fettle-slurm: "), "error: ");
+		} while (alike > 0 && without_number(next, strcspn(next, "\n")) == alike &&
+			 memcmp(next, line, alike) == 0);
+		if (n > 0)
+			buf_printf(out, "%s%.*s", before, (int)n, line);
+		if (times > 1)
+			buf_printf(out, " (%d times)", times);
+	}
 }
 
 bool slurm_errors_already_gone(int number)

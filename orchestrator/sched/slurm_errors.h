@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "orchestrator/base/err.h"
+#include "orchestrator/base/str.h"
 
 /* ERR_TEMP (the controller or the network is away, or a limit that time lifts), ERR_NOT_FOUND (a
  * named thing does not exist) or ERR_RECIPE (Slurm will refuse it again). */
@@ -19,6 +20,11 @@ const char *slurm_errors_advice(int number);
  * none is recognised (class ERR_RECIPE, no advice). */
 enum { SLURM_ERRORS_UNKNOWN = 2999 };
 int slurm_errors_number(const char *words);
+
+/* What libslurm or a command printed (NULL: nothing), line by line, each after `before`, without
+ * the "fettle-slurm: error: " that lines begin with. Lines in a row that differ only in the number
+ * at their end (attempts at a name that does not resolve) are one, with how often it was said. */
+void slurm_errors_put_lines(struct buf *out, const char *said, const char *before);
 
 /* The job is over or forgotten: to a request to end it, that is success. */
 bool slurm_errors_already_gone(int number);

@@ -15,6 +15,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/proc.h"
 #include "orchestrator/base/str.h"
+#include "orchestrator/sched/slurm_errors.h"
 #include "orchestrator/sched/slurm_wire.h"
 
 enum {
@@ -54,19 +55,18 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void put_line(struct buf *out, const char *text, ssize_t n)
+/* What it said on stderr: "; LINE" for each, nothing where there is none or `n` is an error. */
+static void put_lines(struct buf *out, char text[static STDERR_MAX], ssize_t n)
 {
-	for (ssize_t i = 0; i < n; i++)
-		buf_char(out, text[i] == '\n' ? ' ' : text[i]);
+	text[n > 0 ? n : 0] = '\0';
+	slurm_errors_put_lines(out, text, "; ");
 }
 
-/* What it said on stderr, as one line. Nothing there is no error. */
 static void read_stderr(struct slurm_pipe *p, struct buf *out)
 {
 	char text[STDERR_MAX];
 
-	if (p->err >= 0)
-		put_line(out, text, read(p->err, text, sizeof(text)));
+	put_lines(out, text, p->err >= 0 ? read(p->err, text, sizeof(text) - 1) : -1);
 }
 
 /* The same of one that hangs: libslurm's words wait in the memory file that it has in the place of
@@ -79,8 +79,8 @@ static void peek_stderr(struct slurm_pipe *p, struct buf *out)
 
 	if (fd < 0)
 		return;
-	put_line(out, text,
-		 pread(fd, text, sizeof(text), 0)); /* a pipe refuses pread: then there are none */
+	put_lines(out, text,
+		  pread(fd, text, sizeof(text) - 1, 0)); /* a pipe refuses pread: then none */
 	close(fd);
 }
 
@@ -178,10 +178,10 @@ static int no_time(struct slurm_pipe *p, struct err *e)
 
 	p->hung = true;
 	peek_stderr(p, &said);
-	rc = err_set(e, ERR_TEMP, "fettle-slurm did not answer within %lld s and was ended: %s",
+	rc = err_set(e, ERR_TEMP, "fettle-slurm did not answer within %lld s and was ended%s",
 		     (long long)(p->call_us / US_PER_S),
 		     said.len ? said.data
-			      : "is munged running here, and slurmctld (`scontrol ping`)?");
+			      : ": is munged running here, and slurmctld (`scontrol ping`)?");
 	buf_free(&said);
 	return rc;
 }
@@ -208,15 +208,15 @@ static int died(struct slurm_pipe *p, struct err *e)
 	status = stop_helper(p, true);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == LOADER_FAILED)
 		rc = err_set(e, ERR_NOT_FOUND,
-			     "%s cannot start: %s(it must be built against the Slurm that is "
+			     "%s cannot start%s (it must be built against the Slurm that is "
 			     "installed: run `make` again)",
 			     p->helper, said.len ? said.data : "");
 	else if (WIFSIGNALED(status))
-		rc = err_set(e, ERR_TEMP, "fettle-slurm was killed by signal %d%s%s",
-			     WTERMSIG(status), said.len ? ": " : "", said.len ? said.data : "");
+		rc = err_set(e, ERR_TEMP, "fettle-slurm was killed by signal %d%s",
+			     WTERMSIG(status), said.len ? said.data : "");
 	else
-		rc = err_set(e, ERR_TEMP, "fettle-slurm ended with status %d%s%s",
-			     WEXITSTATUS(status), said.len ? ": " : "", said.len ? said.data : "");
+		rc = err_set(e, ERR_TEMP, "fettle-slurm ended with status %d%s",
+			     WEXITSTATUS(status), said.len ? said.data : "");
 	buf_free(&said);
 	return rc;
 }
@@ -288,20 +288,6 @@ static int receive_reply(struct slurm_pipe *p, int64_t id, int64_t deadline_us, 
 
 /* --- calls ------------------------------------------------------------------------------ */
 
-/* Lines of libslurm, "fettle-slurm: error: text", without what they all begin with. */
-static void put_said(struct buf *b, const char *said)
-{
-	static const char prefix[] = "fettle-slurm: ", error[] = "error: ";
-
-	while (*said) {
-		said += str_starts(said, prefix) ? strlen(prefix) : 0;
-		said += str_starts(said, error) ? strlen(error) : 0;
-		buf_printf(b, "; Slurm: %.*s", (int)strcspn(said, "\n"), said);
-		said += strcspn(said, "\n");
-		said += *said == '\n';
-	}
-}
-
 static int refused(const struct json *reply, struct err *e)
 {
 	const char *code = json_text(json_get(reply, "code"), WIRE_PERM);
@@ -311,7 +297,7 @@ static int refused(const struct json *reply, struct err *e)
 	struct buf said = {0};
 	int rc;
 
-	put_said(&said, json_text(json_get(reply, "stderr"), ""));
+	slurm_errors_put_lines(&said, json_text(json_get(reply, "stderr"), ""), "; Slurm: ");
 	rc = err_set(e, class, "%s%s",
 		     json_text(json_get(reply, "text"), "fettle-slurm gave no reason"),
 		     said.data ? said.data : "");

@@ -35,3 +35,13 @@ int clock_gettime(clockid_t id, struct timespec *t)
 		t->tv_sec += offset();
 	return rc;
 }
+
+time_t time(time_t *t)
+{
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (t)
+		*t = now.tv_sec;
+	return now.tv_sec;
+}

@@ -64,3 +64,26 @@ recipe() {
 	[ "$status" -eq 0 ]
 	[[ ${lines[-1]} == 'the cluster could not be asked: '*'SLURM_CONF=/nonexistent/slurm.conf'* ]]
 }
+
+# munged of this machine's clock and of the controller's, which is 1000 s behind.
+@test "clocks that differ: munge refuses, and the user reads of the clock" {
+	cc -shared -fPIC -o clockjump.so "$HERE/../faults/clockjump.c" -ldl
+	echo 1000 >offset
+	skewed=$FETTLE_CLUSTER_DIR/skewed
+	FETTLE_CLUSTER=$FETTLE_CLUSTER_DIR CLOCK_OFFSET=$PWD/offset LD_PRELOAD=$PWD/clockjump.so munged --force --num-threads=2 \
+		--key-file="$FETTLE_CLUSTER_DIR/munge.key" --socket="$skewed.socket" --pid-file="$skewed.pid" \
+		--seed-file="$skewed.seed" --log-file="$skewed.log" </dev/null >/dev/null 2>&1 3>&-
+	sed "s,^AuthInfo=.*,AuthInfo=socket=$skewed.socket," "$SLURM_CONF" >"$skewed.conf"
+	for way in slurm slurm_cli; do
+		recipe '' "$way"
+		SLURM_CONF=$skewed.conf run "$FETTLE" run -q c.lua
+		echo "$output"
+		[ "$status" -eq 3 ]
+		[[ $output == *'slurmctld hung up: '*'is the clock the same here as there (munge bears 5 minutes)'* ]]
+		[ -z "$(squeue -h)" ]
+	done
+	kill "$(cat "$skewed.pid")"
+	SLURM_CONF=$skewed.conf run "$FETTLE" run -q c.lua # no munged at all is another fault
+	[ "$status" -eq 3 ]
+	[[ $output == *'is munged running here'* ]]
+}

@@ -263,7 +263,7 @@ shows() {
 	say submit "fettle:a-name-that-is-longer-than-the-name-of-a-job-may-be-by-our-own-rules" "$dir"
 	expect "refused *: token 'fettle:a-name-that-i...' has 75 bytes: as the name of a job it may have 63"
 	say submit "$token" "$dir" 'nodelist=n[1-'
-	expect "notfound cannot submit $token: submit: Invalid node name specified (\`sinfo -N\` lists the nodes)*"
+	expect "notfound cannot submit $token: submit: Invalid node @(name|list) specified (\`sinfo -N\` lists the nodes)*"
 	say submit "$token" "$dir" workdir=/does/not/exist
 	expect "notfound cannot submit $token: workdir /does/not/exist: No such file or directory"
 	say submit "$token" "$dir" licenses=nope:1

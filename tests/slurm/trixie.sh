@@ -5,7 +5,8 @@
 # Debian mirror (about 1 GB and five minutes the first time; the root is kept).
 #
 #   trixie.sh make ROOT            make the root with what build and Slurm tests need, unless it is there
-#   trixie.sh run ROOT COMMAND...  run COMMAND there, in these sources, with mounts and processes of its own
+#   trixie.sh run ROOT COMMAND...  run COMMAND there, in these sources, with mounts and processes of its own, and without
+#                                  name servers: slurmctld looks its clients' addresses up, for as long as DNS takes
 set -eu
 readonly MIRROR=${FETTLE_MIRROR:-http://deb.debian.org/debian}
 readonly PACKAGES='bats file gcc jq libc6-dev libcjson-dev libcmocka-dev liblua5.4-dev libopenblas-dev libpcre2-dev
@@ -26,6 +27,13 @@ make_root() {
 	# shellcheck disable=SC2086 # a list
 	run_in "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $list
 	touch "$root/made"
+}
+
+# Names come from a hosts file of three lines; no name server is asked (the resolver's own default is this machine).
+no_dns() {
+	local root=$1
+	printf '127.0.0.1 localhost %s\n' "$(hostname -s)" >"$root/etc/hosts"
+	: >"$root/etc/resolv.conf"
 }
 
 run_in() {
@@ -49,6 +57,6 @@ root=$2
 shift 2
 case $command in
 make) make_root "$root" ;;
-run) run_in "$root" "$@" ;;
+run) no_dns "$root"; run_in "$root" "$@" ;;
 *) echo "trixie.sh: unknown command '$command'" >&2; exit 2 ;;
 esac

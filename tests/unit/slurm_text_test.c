@@ -176,6 +176,8 @@ static void test_refusals(void **state)
 		{"sbatch: error: If munged is up, restart with --num-threads=10\nsbatch: error: "
 		 "Munge encode failed: Failed to access \"/x\": No such file or directory\n",
 		 "If munged is up", NULL, 1007},
+		{"sbatch: error: Batch job submission failed: Invalid node list specified\n",
+		 "Invalid node list specified", NULL, 2018},
 		{"something new\n", "something new", NULL, SLURM_ERRORS_UNKNOWN},
 	};
 
@@ -192,6 +194,31 @@ static void test_refusals(void **state)
 	}
 }
 
+static void test_lines_that_differ_by_their_number_are_one(void **state)
+{
+	static const struct {
+		const char *said, *lines;
+	} rows[] = {
+		{NULL, ""},
+		{"", ""},
+		{"fettle-slurm: error: no such name, attempt number -1\n"
+		 "fettle-slurm: error: no such name, attempt number 0\n"
+		 "fettle-slurm: error: no such name, attempt number 10\n"
+		 "fettle-slurm: fatal: given up\n",
+		 "; no such name, attempt number -1 (3 times); fatal: given up"},
+		{"error: a 1\nerror: b 1\nerror: a 1", "; a 1; b 1; a 1"},
+		{"12\n\n13\n", "; 12; 13"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		_cleanup_(buf_free) struct buf out = {0};
+
+		slurm_errors_put_lines(&out, rows[i].said, "; ");
+		assert_string_equal(out.data ? out.data : "", rows[i].lines);
+	}
+}
+
 static void test_nodes(void **state)
 {
 	(void)state;
@@ -205,10 +232,15 @@ static void test_nodes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_durations), cmocka_unit_test(test_squeue),
-		cmocka_unit_test(test_states),    cmocka_unit_test(test_sacct),
-		cmocka_unit_test(test_kib),       cmocka_unit_test(test_value),
-		cmocka_unit_test(test_forecast),  cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_squeue),
+		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_sacct),
+		cmocka_unit_test(test_kib),
+		cmocka_unit_test(test_value),
+		cmocka_unit_test(test_forecast),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_lines_that_differ_by_their_number_are_one),
 		cmocka_unit_test(test_nodes),
 	};
 

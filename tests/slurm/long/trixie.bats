@@ -20,7 +20,9 @@ there() {
 }
 
 @test "it is another Slurm" {
-	there build/trixie/release/fettle-slurm <<<'{"id":1,"op":"hello"}'
+	# shellcheck disable=SC2016 # for the inner shell
+	there bash -c 'printf "ClusterName=c\nSlurmctldHost=localhost\n" >/tmp/hello.conf
+		SLURM_CONF=/tmp/hello.conf "$FETTLE_BUILD/fettle-slurm"' <<<'{"id":1,"op":"hello"}'
 	[[ $output == *'"slurm_header":"24.11.'* ]]
 }
 
