@@ -134,6 +134,18 @@ int profile_hook(const char *dir, struct err *e)
 
 /* -- what it showed ---------------------------------------------------------------------------- */
 
+/* Why a file gave nothing, of the first that did not: a trace that is there and cannot be read. */
+static char *unread(const struct gather *g)
+{
+	size_t n;
+	const struct gather_file *f = gather_files(g, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (f[i].probe && f[i].detail && f[i].status != PROBE_OK)
+			return xasprintf("no trace: %s: %s", fs_basename(f[i].path), f[i].detail);
+	return NULL;
+}
+
 void profile_read(const char *dir, struct trial_result *t, char **note)
 {
 	struct gather *g = gather_new();
@@ -158,7 +170,9 @@ void profile_read(const char *dir, struct trial_result *t, char **note)
 			trial_result_metric(t, metric, dot ? dot + 1 : "mean", "", s[i].value);
 	}
 	straggler = gather_fact(g, "trace.straggler");
-	*note = straggler ? xasprintf("trace: %s", straggler) : NULL;
+	*note = straggler                               ? xasprintf("trace: %s", straggler)
+		: isnan(gather_get(g, "trace_step_ms")) ? unread(g)
+							: NULL;
 	gather_free(g);
 }
 

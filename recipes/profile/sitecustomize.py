@@ -212,7 +212,7 @@ class Recorder:
             if os.path.getsize(raw) > TRACE_MAX_BYTES:
                 raise OSError("a trace of %d bytes is not kept" % os.path.getsize(raw))
             with open(raw, "rb") as src, gzip.open(tmp, "wb", compresslevel=1) as dst:
-                is_list = src.read(1) == b"["  # of a torch that was built without Kineto
+                is_list = first_mark(src) == b"["  # of a torch that was built without Kineto
                 if is_list:
                     head["deviceProperties"] = []
                 dst.write(json.dumps(head)[:-1].encode() + (b', "traceEvents": [' if is_list else b", "))
@@ -239,6 +239,14 @@ class Marker(Recorder):
 
 
 # -- hooks --------------------------------------------------------------------------------------------
+
+
+def first_mark(src):
+    """The byte that opens the JSON text: Kineto of PyTorch 2.11 writes blanks before it."""
+    mark = src.read(1)
+    while mark.isspace():
+        mark = src.read(1)
+    return mark
 
 
 def guarded(recorder, call, *args):

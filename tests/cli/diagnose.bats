@@ -128,11 +128,38 @@ pictures() {
 		([.findings[].rule] | index("data_wait"))' <<<"$output"
 }
 
+@test "the hook adds to a trace however its JSON begins" {
+	for begins in '{"a": 1, ' $' \n  {\n "a": 1, ' '[' $'  ['; do
+		rm -rf out
+		BEGINS="$begins" /usr/bin/python3 - "$TOP/recipes/profile/sitecustomize.py" <<-'END'
+			import importlib.util, os, sys
+			spec = importlib.util.spec_from_file_location("hook", sys.argv[1])
+			hook = importlib.util.module_from_spec(spec)
+			spec.loader.exec_module(hook)
+
+			class Profiler:
+			    def export_chrome_trace(self, path):
+			        text = os.environ["BEGINS"]
+			        with open(path, "w") as f:
+			            f.write(text + ("]" if text.strip() == "[" else '"traceEvents": []}'))
+
+			r = hook.Recorder.__new__(hook.Recorder)
+			r.dir, r.pid, r.prof = "out", os.getpid(), Profiler()
+			r.write({"profile_steps": 6})
+		END
+		gzip -dc out/rank0.json.gz | jq -e '.fettle.profile_steps == 6 and .traceEvents == []'
+	done
+}
+
 # The stage itself, with a program that never imports torch: cheap, and the branches stay open.
 @test "a campaign has one untimed trial under a profiler; profile = false has none" {
 	cat >train.py <<-'END'
 		import os
 		print("step 1 profiled" if os.environ.get("FETTLE_PROFILE_STEPS") else "step 1 plain", flush=True)
+		if os.environ.get("FETTLE_PROFILE_STEPS"):
+		    os.makedirs(os.environ["FETTLE_TRIAL_DIR"] + "/profile", exist_ok=True)
+		    open(os.environ["FETTLE_TRIAL_DIR"] + "/profile/rank0.json", "w").write(
+		        '{"fettle": {"profile_steps": 6}, {"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a"}]}')
 	END
 	cat >c.lua <<-'END'
 		return {
@@ -149,6 +176,7 @@ pictures() {
 	q() { sqlite3 ws/fettle.db "$1"; }
 	[ "$(q "SELECT group_concat(kind) FROM (SELECT kind FROM stage ORDER BY seq)")" = aa,profile ]
 	[ "$(q "SELECT count(*) FROM v_trial WHERE counted")" -eq 4 ]
+	[[ $(q "SELECT reason FROM v_trial WHERE stage_kind = 'profile'") == "no trace: rank0.json: not JSON"* ]]
 	[ "$(q "SELECT count(*) FROM v_trial WHERE stage_kind = 'profile' AND NOT counted")" -eq 1 ]
 	[ "$(q "SELECT count(*) FROM finding WHERE bottleneck = 'unknown' AND evidence LIKE 'open: %'")" -gt 3 ]
 	[ "$(cat ws/blocks/*/t*/out | sort | uniq -c | tr -s ' ' | tr '\n' ,)" = " 4 step 1 plain, 1 step 1 profiled," ]
