@@ -573,17 +573,14 @@ size_t cp_detect(const double *v, size_t n, const struct cp_params *params, stru
 	return changes;
 }
 
-bool cp_suspect(const double *v, size_t n, size_t newest, struct cp_point *out)
+size_t cp_suspects(const double *v, size_t n, size_t newest, struct cp_point *out)
 {
-	struct cp_point *points = xcalloc(n + 1, sizeof(*points));
-	size_t changes = cp_detect(v, n, &cp_otava, points), begin = n, measured = 0;
-	bool fires;
+	size_t changes = cp_detect(v, n, &cp_otava, out), begin = n, measured = 0, old = 0;
 
 	while (begin > 0 && measured < newest)
 		measured += isfinite(v[--begin]) ? 1 : 0;
-	fires = changes > 0 && points[changes - 1].index >= begin;
-	if (fires && out)
-		*out = points[changes - 1];
-	free(points);
-	return fires;
+	while (old < changes && out[old].index < begin)
+		old++;
+	memmove(out, out + old, (changes - old) * sizeof(*out));
+	return changes - old;
 }

@@ -63,8 +63,11 @@ struct cp_point {
 /* Change points of v[0..n) in ascending order. out has room for n. Returns their number. */
 size_t cp_detect(const double *v, size_t n, const struct cp_params *params, struct cp_point *out);
 
-/* Does cp_otava fire on one of the `newest` measured points? True: *out (may be NULL) is the latest
- * such point. The same as looking through all of cp_detect(..., &cp_otava, ...). */
-bool cp_suspect(const double *v, size_t n, size_t newest, struct cp_point *out);
+/* Change points of cp_otava that are among the `newest` measured points, ascending: each is a
+ * suspicion unless it was one before (an index within CP_SAME of it). By construction those of
+ * cp_detect(..., &cp_otava, ...) and no fewer; out has room for n. CP_NEWEST: a small change needs
+ * many nights until the rule sees it, and is then no longer at the end. */
+size_t cp_suspects(const double *v, size_t n, size_t newest, struct cp_point *out);
+enum { CP_NEWEST = 30, CP_SAME = 3 };
 
 #endif

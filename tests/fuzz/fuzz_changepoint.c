@@ -65,6 +65,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		before = c->index;
 	}
 	found = cp_detect(v, n, &cp_otava, points);
-	check(cp_suspect(v, n, n, NULL) == (found > 0));
+	check(cp_suspects(v, n, n, points) == found);
 	return 0;
 }

@@ -247,8 +247,8 @@ static void missing_nights_are_left_out(void **state)
 		assert_int_equal(points[0].first, 8);
 		assert_int_equal(points[0].last, 12);
 	}
-	assert_false(cp_suspect(values, 24, 10, NULL)); /* 13 to 22 are the 10 newest */
-	assert_true(cp_suspect(values, 24, 11, points));
+	assert_int_equal(cp_suspects(values, 24, 10, points), 0); /* nights 13 to 22 */
+	assert_int_equal(cp_suspects(values, 24, 11, points), 1);
 	assert_int_equal(points[0].index, 12);
 }
 
@@ -260,7 +260,7 @@ static void short_series_have_none(void **state)
 	for (size_t n = 0; n <= 2; n++) {
 		assert_int_equal(cp_detect(two, n, &cp_otava, points), 0);
 		assert_int_equal(cp_detect(two, n, &cp_strict, points), 0);
-		assert_false(cp_suspect(two, n, 2, points));
+		assert_int_equal(cp_suspects(two, n, 2, points), 0);
 	}
 	for (size_t i = 0; i < 50; i++)
 		values[i] = NAN;
@@ -451,19 +451,20 @@ static void a_flat_series_rarely_fires(void **state)
 	assert_in_range(strict, 0, 7);
 }
 
-static void suspicion_is_the_full_analysis_looked_at_from_its_end(void **state)
+static void suspicions_are_the_end_of_the_full_analysis(void **state)
 {
+	static struct cp_point got[MOST];
 	size_t fired = 0;
 
 	(void)state;
 	for (uint64_t i = 0; i < 300; i++) {
-		size_t n = draw(STEPS, i), newest = 1 + i % 20, found = detect(n, &cp_otava);
-		bool want = found > 0 && points[found - 1].index + newest >= n;
-		struct cp_point got = {0};
+		size_t n = draw(STEPS, i), newest = i % 60, found = detect(n, &cp_otava), old = 0;
 
-		assert_int_equal(cp_suspect(values, n, newest, &got), want);
-		assert_int_equal(got.index, want ? points[found - 1].index : 0);
-		fired += want;
+		while (old < found && points[old].index + newest < n)
+			old++;
+		assert_int_equal(cp_suspects(values, n, newest, got), found - old);
+		assert_memory_equal(got, points + old, (found - old) * sizeof(*got));
+		fired += found > old;
 	}
 	assert_in_range(fired, 20, 280);
 }
@@ -509,7 +510,7 @@ int main(void)
 		cmocka_unit_test(on_logs_the_spread_does_not_matter),
 		cmocka_unit_test(a_clear_step_is_found_from_both_sides),
 		cmocka_unit_test(a_flat_series_rarely_fires),
-		cmocka_unit_test(suspicion_is_the_full_analysis_looked_at_from_its_end),
+		cmocka_unit_test(suspicions_are_the_end_of_the_full_analysis),
 		cmocka_unit_test(intervals_hold_the_truth),
 	};
 
