@@ -112,6 +112,7 @@ extern const char *const query_sql_environment[];
 extern const char *const query_sql_series[];
 extern const char *const query_sql_canary[];
 extern const char *const query_sql_regression[];
+extern const char *const query_sql_night[];
 
 /* -- shared by query files ------------------------------------------------------------------- */
 

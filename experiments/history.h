@@ -121,6 +121,24 @@ int history_canary_get(struct db *db, int64_t stage, struct canary_row *out, boo
 int history_canaries(struct db *db, int64_t campaign, struct canary_row **out, size_t *n,
 		     struct err *e);
 
+/* -- what nights cost ---------------------------------------------------------------------------
+ */
+
+/* What the jobs of a stage took: node-seconds, and time from the first trial's start to the last
+ * one's end; 0: nothing ran. */
+int history_stage_cost(struct db *db, int64_t stage, double *node_s, double *wall_s, struct err *e);
+/* Node-seconds of a campaign's allocations that began since then. */
+int history_spent(struct db *db, int64_t campaign, int64_t since_us, double *node_s, struct err *e);
+/* The newest night of which a canary's valid block ran on each node, of a campaign; how many. */
+struct node_look {
+	char *node;
+	char night[11];
+	int looks;
+};
+int history_node_looks(struct db *db, int64_t campaign, struct node_look **out, size_t *n,
+		       struct err *e); /* by node */
+void node_looks_free(struct node_look *v, size_t n);
+
 /* -- regressions --------------------------------------------------------------------------------
  */
 

@@ -16,14 +16,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* One campaign after the other; the worst status counts: 4, then 1, then 3 (DESIGN 5). */
-static int worse(int a, int b)
-{
-	static const int rank[] = {0, 2, 4, 1, 3}; /* of 0 1 2 3 4 */
-
-	return rank[b] > rank[a] ? b : a;
-}
-
 static int tick_all(struct workspace *w, const struct drive_options *o)
 {
 	struct campaign_row *rows = NULL;
@@ -35,7 +27,7 @@ static int tick_all(struct workspace *w, const struct drive_options *o)
 		return cmd_fail(&cmd_tick, &e);
 	for (size_t i = n; i-- > 0;)
 		if (rows[i].state == CAMPAIGN_RUNNING)
-			status = worse(status, drive_campaign(&cmd_tick, w, rows[i].id, o));
+			status = drive_worse(status, drive_campaign(&cmd_tick, w, rows[i].id, o));
 	campaign_rows_free(rows, n);
 	return status;
 }

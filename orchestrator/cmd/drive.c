@@ -95,6 +95,13 @@ static const struct argp_option look_opts[] = {
 };
 const struct argp look_argp = {.options = look_opts, .parser = parse_drive};
 
+int drive_worse(int a, int b)
+{
+	static const int rank[] = {0, 2, 4, 1, 3}; /* of 0 1 2 3 4 */
+
+	return rank[b] > rank[a] ? b : a;
+}
+
 /* -- recipes ------------------------------------------------------------------------------------
  */
 
@@ -132,13 +139,14 @@ void drive_path_done(struct drive_path *p)
 }
 
 /* `text` NULL: the file is read. */
-static int load(const char *file, const char *text, const char *scheduler, struct recipe **r,
-		struct script_sources *s, struct err *e)
+static int load(const char *file, const char *text, const char *mode, const char *scheduler,
+		struct recipe **r, struct script_sources *s, struct err *e)
 {
 	struct drive_path path;
 	int rc;
 
 	drive_path_init(&path);
+	path.path.mode = mode;
 	rc = text ? script_load_text(file, text, &path.path, r, s, e)
 		  : script_load(file, &path.path, r, s, e);
 	drive_path_done(&path);
@@ -157,13 +165,19 @@ static int load(const char *file, const char *text, const char *scheduler, struc
 int drive_load(const char *file, const char *scheduler, struct recipe **r, struct script_sources *s,
 	       struct err *e)
 {
-	return load(file, NULL, scheduler, r, s, e);
+	return load(file, NULL, NULL, scheduler, r, s, e);
+}
+
+int drive_load_nightly(const char *file, const char *scheduler, struct recipe **r,
+		       struct script_sources *s, struct err *e)
+{
+	return load(file, NULL, run_mode_name(MODE_STRICT), scheduler, r, s, e);
 }
 
 int drive_load_text(const char *name, const char *text, const char *scheduler, struct recipe **r,
 		    struct script_sources *s, struct err *e)
 {
-	return load(name, text, scheduler, r, s, e);
+	return load(name, text, NULL, scheduler, r, s, e);
 }
 
 int drive_lint(const struct recipe *r, const struct script_sources *s, struct err *e)
@@ -266,18 +280,7 @@ static int exit_of_state(const struct campaign_row *row)
 /* -- the loop -----------------------------------------------------------------------------------
  */
 
-struct driver {
-	struct campaign *campaign;
-	const struct drive_options *options;
-	struct workspace *w;
-	struct progress_view view;
-	int signal_fd;
-	sigset_t old_mask;
-	int signals;          /* how often we were asked to stop */
-	char *agent, *helper; /* the scheduler borrows them until the campaign is closed */
-};
-
-static int open_signals(struct driver *d, struct err *e)
+static int open_signals(struct drive_run *d, struct err *e)
 {
 	sigset_t set;
 
@@ -290,17 +293,18 @@ static int open_signals(struct driver *d, struct err *e)
 	return d->signal_fd < 0 ? err_sys(e, ERR_IO, "signalfd") : 0;
 }
 
-static void read_signals(struct driver *d)
+bool drive_asked_to_stop(struct drive_run *d)
 {
 	struct signalfd_siginfo si;
 
 	while (read(d->signal_fd, &si, sizeof si) == sizeof si)
 		d->signals++;
+	return d->signals > 0;
 }
 
 /* From here on Ctrl-C ends us at once, as kill -9 would: a cluster that does not answer must not
  * hold the terminal. Not so SIGHUP, which a closed terminal may send twice. */
-static int stop_by_signal(struct driver *d, struct err *e)
+static int stop_by_signal(struct drive_run *d, struct campaign *c, struct err *e)
 {
 	sigset_t set;
 
@@ -310,45 +314,79 @@ static int stop_by_signal(struct driver *d, struct err *e)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	return campaign_cancel(d->campaign, "stopped by a signal", e);
+	return campaign_cancel(c, DRIVE_STOPPED, e);
 }
 
-static int drive_loop(struct driver *d, struct err *e)
+static int drive_loop(struct drive_run *d, struct campaign *c, struct err *e)
 {
 	const struct clock *clock = d->w->clock;
 	enum campaign_step step = CAMPAIGN_AGAIN;
 	int rc = 0;
 
 	while (rc == 0) {
-		read_signals(d);
-		if (d->signals && d->options->leave_jobs)
-			return 0;
-		if (d->signals)
-			return stop_by_signal(d, e);
-		if ((rc = campaign_step(d->campaign, &step, e)) < 0 || step == CAMPAIGN_OVER ||
+		if (drive_asked_to_stop(d))
+			return d->options->leave_jobs ? 0 : stop_by_signal(d, c, e);
+		if ((rc = campaign_step(c, &step, e)) < 0 || step == CAMPAIGN_OVER ||
 		    step == CAMPAIGN_LATER)
 			break;
 		if (step == CAMPAIGN_WAIT && d->options->once)
 			break;
 		if (step == CAMPAIGN_WAIT)
-			rc = campaign_wait(d->campaign, WAIT_US, d->signal_fd, e);
+			rc = campaign_wait(c, WAIT_US, d->signal_fd, e);
 		progress_tick(&d->view, clock_utc_us(clock));
 	}
 	return rc;
 }
 
-static int open_campaign(struct driver *d, int64_t id, struct err *e)
+struct campaign_options drive_campaign_options(struct drive_run *d)
 {
-	struct campaign_options o = {
-		.sched = d->options->scheduler ? sched_find(d->options->scheduler) : NULL,
-		.agent = d->agent,
-		.helper = d->helper,
-		.spec = d->options->fake_spec,
-		.take_over = d->options->take_over,
-		.tell = progress_tell,
-		.tell_ctx = &d->view};
+	const struct drive_options *o = d->options;
 
-	return campaign_open(d->w, id, &o, &d->campaign, e);
+	return (struct campaign_options){.sched = o->scheduler ? sched_find(o->scheduler) : NULL,
+					 .agent = d->agent,
+					 .helper = d->helper,
+					 .spec = o->fake_spec,
+					 .take_over = o->take_over,
+					 .until_us = o->until_us,
+					 .spend_node_s = o->spend_node_s,
+					 .tell = progress_tell,
+					 .tell_ctx = &d->view};
+}
+
+int drive_begin(struct drive_run *d, struct workspace *w, const struct drive_options *o, FILE *out,
+		struct err *e)
+{
+	*d = (struct drive_run){.options = o,
+				.w = w,
+				.signal_fd = -1,
+				.agent = paths_agent(),
+				.helper = paths_slurm_helper()};
+	progress_init(&d->view, out, o->json, o->quiet);
+	d->view.start_us = clock_utc_us(w->clock);
+	return open_signals(d, e);
+}
+
+void drive_end(struct drive_run *d)
+{
+	progress_end(&d->view);
+	free(d->agent);
+	free(d->helper);
+	if (d->signal_fd >= 0)
+		close(d->signal_fd);
+	sigprocmask(SIG_SETMASK, &d->old_mask, NULL);
+}
+
+int drive_go(struct drive_run *d, int64_t id, struct err *e)
+{
+	const struct campaign_options o = drive_campaign_options(d);
+	struct campaign *c = NULL;
+	int rc = campaign_open(d->w, id, &o, &c, e);
+
+	if (rc == 0)
+		rc = drive_loop(d, c, e);
+	progress_end(&d->view);
+	campaign_close(c);
+	return rc;
 }
 
 /* After an error: what another process drives is to be watched or stopped, not resumed. */
@@ -369,25 +407,13 @@ static void say_next(struct workspace *w, int64_t id)
 int drive_campaign(const struct cmd *c, struct workspace *w, int64_t id,
 		   const struct drive_options *o)
 {
-	struct driver d = {.options = o,
-			   .w = w,
-			   .signal_fd = -1,
-			   .agent = paths_agent(),
-			   .helper = paths_slurm_helper()};
+	struct drive_run d;
 	struct err e = {0};
-	int rc;
+	int rc = drive_begin(&d, w, o, stdout, &e);
 
-	progress_init(&d.view, stdout, o->json, o->quiet);
-	d.view.start_us = clock_utc_us(w->clock);
-	if ((rc = open_signals(&d, &e)) == 0 && (rc = open_campaign(&d, id, &e)) == 0)
-		rc = drive_loop(&d, &e);
-	progress_end(&d.view);
-	campaign_close(d.campaign);
-	free(d.agent);
-	free(d.helper);
-	if (d.signal_fd >= 0)
-		close(d.signal_fd);
-	sigprocmask(SIG_SETMASK, &d.old_mask, NULL);
+	if (rc == 0)
+		rc = drive_go(&d, id, &e);
+	drive_end(&d);
 	if (rc < 0) {
 		int status = cmd_fail(c, &e);
 
@@ -427,8 +453,7 @@ int drive_report(struct workspace *w, int64_t id, struct recipe **r, struct repo
 	return rc;
 }
 
-/* reports/campaign-<id>.<ext> in the workspace, every format. */
-static int write_reports(struct workspace *w, const struct report *rep, int64_t id, struct err *e)
+int drive_write_reports(struct workspace *w, const struct report *rep, int64_t id, struct err *e)
 {
 	_cleanup_free_ char *dir = fs_join(w->root, "reports");
 	int rc = fs_mkdirs(dir, 0700, e);
@@ -481,7 +506,7 @@ int drive_summary(const struct cmd *c, struct workspace *w, int64_t id,
 		report_summary(rep, &text);
 		if (!o->json)
 			printf("\n%s", text.data ? text.data : "");
-		if (write_reports(w, rep, id, &e) < 0)
+		if (drive_write_reports(w, rep, id, &e) < 0)
 			status = cmd_fail(c, &e);
 		else if (!o->json)
 			print_next(rep, w, id);

@@ -8,13 +8,18 @@
 #define FETTLE_CMD_DRIVE_H
 
 #include <argp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "orchestrator/base/err.h"
 #include "orchestrator/cmd/cmd.h"
+#include "orchestrator/cmd/progress.h"
 #include "orchestrator/method/campaign.h"
 #include "orchestrator/script/script.h"
+
+/* The reason of a campaign that a signal stopped. */
+#define DRIVE_STOPPED "stopped by a signal"
 
 struct drive_options {
 	const char *workspace; /* resolved by workspace_default() */
@@ -22,6 +27,9 @@ struct drive_options {
 	const char *fake_spec; /* text of the file given with --fake */
 	bool json, quiet, take_over, once;
 	bool leave_jobs; /* a signal ends us and leaves them running, as a second one does */
+	/* Of a night, see struct campaign_options; 0: no bound. */
+	int64_t until_us;
+	double spend_node_s;
 };
 
 /* argp children with --workspace, --scheduler, --json, --quiet, --take-over; input is struct
@@ -43,6 +51,9 @@ void drive_path_done(struct drive_path *p);
 /* Load and check a recipe for the scheduler (command in PATH where it runs here). */
 int drive_load(const char *file, const char *scheduler, struct recipe **r, struct script_sources *s,
 	       struct err *e);
+/* The same for an unattended night: mode strict where nobody says one. */
+int drive_load_nightly(const char *file, const char *scheduler, struct recipe **r,
+		       struct script_sources *s, struct err *e);
 
 /* The same with a text in place of a file; `name` stands for it in messages. */
 int drive_load_text(const char *name, const char *text, const char *scheduler, struct recipe **r,
@@ -58,6 +69,28 @@ int drive_find(struct workspace *w, const char *which, int64_t *id, struct err *
 /* "fettle VERB ID -w ROOT" to be typed in a shell, with the path by which we were called; heap. */
 char *drive_command(const char *verb, const struct workspace *w, int64_t id);
 
+/* What is open while campaigns are driven, one after the other: signals are ours from begin to end.
+ */
+struct drive_run {
+	const struct drive_options *options;
+	struct workspace *w;
+	struct progress_view view;
+	int signal_fd;
+	sigset_t old_mask;
+	int signals;          /* how often we were asked to stop */
+	char *agent, *helper; /* schedulers borrow them */
+};
+/* Progress goes to `out`. After an error, too, drive_end() is to be called. */
+int drive_begin(struct drive_run *d, struct workspace *w, const struct drive_options *o, FILE *out,
+		struct err *e);
+void drive_end(struct drive_run *d);
+/* Whether we were asked to stop. */
+bool drive_asked_to_stop(struct drive_run *d);
+/* For canary_plan() and its like. */
+struct campaign_options drive_campaign_options(struct drive_run *d);
+/* Open the campaign and drive it until it is over, may not go on now, or a signal stops it. */
+int drive_go(struct drive_run *d, int64_t id, struct err *e);
+
 /* Drive it; returns the exit status. Prints progress on stdout and the summary at the end. */
 int drive_campaign(const struct cmd *c, struct workspace *w, int64_t id,
 		   const struct drive_options *o);
@@ -71,6 +104,12 @@ int drive_expired(struct workspace *w, const struct campaign_row *row, struct st
 struct report;
 int drive_report(struct workspace *w, int64_t id, struct recipe **r, struct report **out,
 		 struct err *e);
+
+/* reports/campaign-ID.* in the workspace, every format. */
+int drive_write_reports(struct workspace *w, const struct report *rep, int64_t id, struct err *e);
+
+/* The exit status that stands for both: 4, then 1, then 3 (DESIGN 5). */
+int drive_worse(int a, int b);
 
 /* Print to the end: summary in words, report's path, what to type next; the exit status that the
  * campaign's state gives. */

@@ -16,7 +16,7 @@ static const char *const *const sql_tables[] = {
 	query_sql_stage,    query_sql_attempt,    query_sql_ingest,      query_sql_values,
 	query_sql_verdict,  query_sql_report,     query_sql_ablation,    query_sql_jobs,
 	query_sql_hosts,    query_sql_rung,       query_sql_environment, query_sql_series,
-	query_sql_canary,   query_sql_regression,
+	query_sql_canary,   query_sql_regression, query_sql_night,
 };
 
 typedef void (*row_f)(sqlite3_stmt *s, void *ctx);
