@@ -99,8 +99,7 @@ static double squared_step(const struct series *s, size_t lag, double *room)
 }
 
 /* With correlation r of neighbours a mean of n points is worth n (1 - r) / (1 + r). Of differences,
- * since E(z[i+2] - z[i])^2 / E(z[i+1] - z[i])^2 = 1 + r whatever the level does. A small r is
- * noise, in a short series a larger one too. */
+ * since E(z[i+2] - z[i])^2 / E(z[i+1] - z[i])^2 = 1 + r whatever the level does. */
 static double information(const struct series *s)
 {
 	double r, *room;
@@ -110,7 +109,7 @@ static double information(const struct series *s)
 	room = xcalloc(s->n, sizeof(*room));
 	r = squared_step(s, 2, room) / squared_step(s, 1, room) - 1;
 	free(room);
-	if (!(r > fmax(0.25, 2.5 / sqrt((double)s->n))))
+	if (!(r > 0.25)) /* noise */
 		return 1;
 	r = fmin(r, 0.9);
 	return (1 - r) / (1 + r);
