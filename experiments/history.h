@@ -45,6 +45,23 @@ bool history_night_valid(const char *night);
 int history_environment_put(struct db *db, const char *json, int64_t *id, struct err *e);
 int history_environment_get(struct db *db, int64_t id, char **json, struct err *e);
 
+/* What a node was when it ran an attempt. The same again is replaced. */
+int history_node_environment_put(struct db *db, int64_t attempt, const char *node,
+				 int64_t environment, struct err *e);
+struct node_environment_row {
+	char *node, *text; /* text: JSON */
+	int64_t environment;
+};
+/* Of the valid attempts of a stage: each environment of each node once, by node, then in the order
+ * in which they were met. */
+int history_node_environments(struct db *db, int64_t stage, struct node_environment_row **out,
+			      size_t *n, struct err *e);
+void node_environment_rows_free(struct node_environment_row *v, size_t n);
+/* The newest stage, of all campaigns of this name on this scheduler, of which they are known; 0:
+ * there is none. */
+int history_environment_newest(struct db *db, const char *campaign, const char *scheduler,
+			       int64_t *stage, struct err *e);
+
 /* -- series and points --------------------------------------------------------------------------
  */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The environments that points hold for: each once. */
+/* The environments that points hold for, each once, and those of the nodes of attempts. */
 #include "experiments/history.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "experiments/db_priv.h"
@@ -9,11 +10,21 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 
-enum { FIND, PUT, GET };
+enum { FIND, PUT, GET, NODE_PUT, NODES, NEWEST };
 const char *const query_sql_environment[] = {
 	[FIND] = "SELECT id FROM environment WHERE hash = :hash",
 	[PUT] = "INSERT INTO environment(hash, text) VALUES (:hash, :text)",
 	[GET] = "SELECT text FROM environment WHERE id = :id",
+	[NODE_PUT] = "INSERT OR REPLACE INTO node_environment(attempt, node, environment) VALUES "
+		     "(:attempt, :node, :environment)",
+	[NODES] = "SELECT n.node, n.environment, e.text, min(a.id) AS first FROM block b JOIN "
+		  "attempt a ON a.block = b.id AND a.state = 'valid' JOIN node_environment n ON "
+		  "n.attempt = a.id JOIN environment e ON e.id = n.environment WHERE b.stage = "
+		  ":stage GROUP BY n.node, n.environment ORDER BY n.node, first",
+	[NEWEST] = "SELECT max(s.id) AS stage FROM campaign c JOIN stage s ON s.campaign = c.id "
+		   "WHERE c.name = :name AND c.scheduler = :scheduler AND EXISTS (SELECT 1 FROM "
+		   "block b JOIN attempt a ON a.block = b.id AND a.state = 'valid' JOIN "
+		   "node_environment n ON n.attempt = a.id WHERE b.stage = s.id)",
 	NULL,
 };
 #define SQL(which) query_sql_environment[which]
@@ -102,4 +113,63 @@ int history_environment_get(struct db *db, int64_t id, char **json, struct err *
 	if ((rc = stmt_close(&s)) == 0)
 		*json = TAKE(text);
 	return rc;
+}
+
+int history_node_environment_put(struct db *db, int64_t attempt, const char *node,
+				 int64_t environment, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(NODE_PUT), "store the environment of a node", e);
+
+	bind_i64(&s, ":attempt", attempt);
+	bind_text(&s, ":node", node);
+	bind_i64(&s, ":environment", environment);
+	return stmt_run(&s);
+}
+
+void node_environment_rows_free(struct node_environment_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].node);
+		free(v[i].text);
+	}
+	free(v);
+}
+
+int history_node_environments(struct db *db, int64_t stage, struct node_environment_row **out,
+			      size_t *n, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(NODES), "read the environments of nodes", e);
+	struct node_environment_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":stage", stage);
+	while (stmt_row(&s)) {
+		v = xgrow(v, used, &cap, sizeof *v);
+		v[used++] = (struct node_environment_row){.node = col_text(&s, "node"),
+							  .text = col_text(&s, "text"),
+							  .environment = col_i64(&s,
+										 "environment")};
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		node_environment_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+int history_environment_newest(struct db *db, const char *campaign, const char *scheduler,
+			       int64_t *stage, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(NEWEST), "look for the newest environment", e);
+
+	*stage = 0;
+	bind_text(&s, ":name", campaign);
+	bind_text(&s, ":scheduler", scheduler);
+	if (stmt_row(&s))
+		*stage = col_i64(&s, "stage");
+	return stmt_close(&s);
 }

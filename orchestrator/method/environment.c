@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiments/history.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/str.h"
+#include "orchestrator/method/fingerprint.h"
+#include "orchestrator/method/method.h"
 
 extern char **environ;
 
@@ -57,4 +60,13 @@ char *environment_capture(void)
 		json_set_text(o, found.v[i].key, found.v[i].value);
 	kvs_free(&found);
 	return json_print(o, false);
+}
+
+int environment_of_stage(struct campaign *c, const struct stage_row *s, int64_t *id, struct err *e)
+{
+	_cleanup_free_ char *text = NULL;
+	int rc = fingerprint_of_stage(c->ws->db, s->id, &text, e);
+
+	*id = 0;
+	return rc == 0 && text ? history_environment_put(c->ws->db, text, id, e) : rc;
 }

@@ -73,6 +73,38 @@ static void equal_environments_are_one(void **state)
 	db_close(db);
 }
 
+static void environments_of_nodes_by_stage(void **state)
+{
+	struct store st = store_new(":memory:");
+	struct node_environment_row *v = NULL;
+	int64_t a, b, stage;
+	struct err e = {0};
+	size_t n = 0;
+
+	(void)state;
+	assert_ok(history_environment_newest(st.db, "demo", "fake", &stage, &e));
+	assert_int_equal(stage, 0);
+	store_run(&st, st.block, st.arm, 2);
+	assert_ok(history_environment_put(st.db, "{\"kernel\":\"6.1\"}", &a, &e));
+	assert_ok(history_environment_put(st.db, "{\"kernel\":\"5.10\"}", &b, &e));
+	assert_ok(history_node_environment_put(st.db, 1, "n2", a, &e));
+	assert_ok(history_node_environment_put(st.db, 1, "n1", a, &e));
+	assert_ok(history_node_environment_put(st.db, 1, "n1", b, &e)); /* in its place */
+	assert_ok(history_node_environments(st.db, st.stage, &v, &n, &e));
+	assert_int_equal(n, 2);
+	assert_string_equal(v[0].node, "n1");
+	assert_string_equal(v[0].text, "{\"kernel\":\"5.10\"}");
+	assert_int_equal(v[0].environment, b);
+	assert_int_equal(v[1].environment, a);
+	node_environment_rows_free(v, n);
+	assert_ok(history_environment_newest(st.db, "demo", "fake", &stage, &e));
+	assert_int_equal(stage, st.stage);
+	assert_ok(history_environment_newest(st.db, "another", "fake", &stage, &e));
+	assert_int_equal(stage, 0);
+	assert_true(history_node_environment_put(st.db, 1, "", a, &e) < 0);
+	db_close(st.db);
+}
+
 static void a_series_is_its_key(void **state)
 {
 	struct db *db = open_memory();
@@ -369,6 +401,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nights_are_dates_of_the_calendar),
 		cmocka_unit_test(equal_environments_are_one),
+		cmocka_unit_test(environments_of_nodes_by_stage),
 		cmocka_unit_test(a_series_is_its_key),
 		cmocka_unit_test(a_series_keeps_its_unit_and_direction),
 		cmocka_unit_test(a_night_has_one_point),

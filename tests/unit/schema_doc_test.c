@@ -106,7 +106,7 @@ static void examples_run_as_they_stand(void **state)
 		run_line(line, dir);
 		p++;
 	}
-	assert_int_equal(n, 13); /* one a view */
+	assert_int_equal(n, 14); /* one a view */
 }
 
 /* The text from "## name" to the next heading; heap. */

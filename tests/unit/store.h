@@ -224,6 +224,7 @@ static inline void store_history(struct store *st)
 	int64_t environment, id;
 
 	assert_ok(history_environment_put(st->db, "{\"kernel\":\"6\"}", &environment, &e));
+	assert_ok(history_node_environment_put(st->db, 1, "n1", environment, &e));
 	assert_ok(history_series_put(st->db, &series, 1, &e));
 	assert_ok(history_point_put(st->db, series.id, "2026-11-29", 1, &value, 1, environment, 0,
 				    false, NULL, &e));
