@@ -8,11 +8,11 @@ _fettle_commands() {
 }
 
 _fettle_options() {
-	"$1" "$2" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]*' | sort -u
+	"$@" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]*' | sort -u
 }
 
 _fettle() {
-	local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} command='' before i
+	local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} command='' before i verb=()
 	before=${COMP_WORDS[COMP_CWORD - 1]}
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		[[ ${COMP_WORDS[i]} == -* ]] || { command=${COMP_WORDS[i]}; break; }
@@ -20,6 +20,9 @@ _fettle() {
 	if [[ -z $command || $command == help ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_fettle_commands "$program") --help --version" -- "$word")
 		return
+	fi
+	if [[ $command == history && ${COMP_WORDS[i + 1]} =~ ^(import|watch)$ ]] && ((i + 1 < COMP_CWORD)); then
+		verb=("${COMP_WORDS[i + 1]}")
 	fi
 	case $command:$before in
 	*:-s | *:--scheduler) mapfile -t COMPREPLY < <(compgen -W 'local slurm slurm_cli fake' -- "$word") ;;
@@ -32,7 +35,9 @@ _fettle() {
 		;;
 	*)
 		if [[ $word == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "$(_fettle_options "$program" "$command")" -- "$word")
+			mapfile -t COMPREPLY < <(compgen -W "$(_fettle_options "$program" "$command" "${verb[@]}")" -- "$word")
+		elif [[ $command:$before == history:history ]]; then
+			mapfile -t COMPREPLY < <(compgen -W 'import' -- "$word")
 		elif [[ $command == knobs ]]; then
 			mapfile -t COMPREPLY < <(compgen -W \
 				"explain new $("$program" knobs 2>/dev/null | sed -n 's/^\([A-Za-z][A-Za-z0-9_]*\) .*/\1/p')" -- "$word")

@@ -31,6 +31,11 @@ static bool quoted(struct span line, size_t *i, char *to, size_t *n)
 
 bool csv_split(struct csv *c, struct span line)
 {
+	return csv_split_at(c, line, ',');
+}
+
+bool csv_split_at(struct csv *c, struct span line, char separator)
+{
 	size_t i = 0, at = 0;
 
 	if (c->cap < line.n + 1) {
@@ -45,7 +50,7 @@ bool csv_split(struct csv *c, struct span line)
 			i++;
 		if (i < line.n && line.s[i] == '"' && !quoted(line, &i, c->text, &at))
 			return false;
-		while (i < line.n && line.s[i] != ',')
+		while (i < line.n && line.s[i] != separator)
 			c->text[at++] = line.s[i++];
 		if (c->n == CSV_FIELDS_MAX)
 			return false;

@@ -18,6 +18,8 @@ struct csv {
 /* Fields without their quotes and the blanks around them; they live until the next call. False when
  * a quote is not closed or there are more fields than CSV_FIELDS_MAX. */
 bool csv_split(struct csv *c, struct span line);
+/* The same with another separator: ';' or a tab. */
+bool csv_split_at(struct csv *c, struct span line, char separator);
 int csv_find(const struct csv *c, const char *name); /* the first field that is `name`, or -1 */
 void csv_free(struct csv *c);
 

@@ -150,6 +150,47 @@ int64_t when_parse(struct span t)
 	return us < 0 ? -1 : us;
 }
 
+/* "2:14" or "02:14:07.5" as microseconds. */
+static int64_t read_clock(struct cursor *c)
+{
+	int64_t h = digits(c, 2, NULL), m, s = 0, us = 0;
+
+	expect(c, ':');
+	m = digits(c, 2, NULL);
+	if (at(c, ':')) {
+		skip(c);
+		s = digits(c, 2, NULL);
+		us = read_fraction(c);
+	}
+	c->ok = c->ok && h <= 23 && m <= 59 && s <= 60;
+	return ((h * 60 + m) * 60 + s) * 1000000 + us;
+}
+
+bool when_read(struct span t, struct when *out)
+{
+	struct cursor c = {span_trim(t), true};
+	bool year_first = c.t.n > 4 && !is_digit(c.t.s[4]) && is_digit(c.t.s[3]);
+	struct day d = read_day(&c);
+	struct when w = {0};
+
+	if (!c.ok || !year_first || !is_day(d))
+		return false;
+	w.us = days(d) * 24 * 3600 * 1000000;
+	w.timed = c.t.n > 0;
+	if (w.timed && (at(&c, ' ') || at(&c, 'T'))) {
+		skip(&c);
+		c.t = span_trim(c.t);
+		w.us += read_clock(&c);
+		c.t = span_trim(c.t);
+		w.zoned = c.t.n > 0;
+		if (span_eq(c.t, "UTC") || span_eq(c.t, "GMT"))
+			c.t.n = 0;
+		w.us -= read_zone(&c) * 60 * 1000000;
+	}
+	*out = w;
+	return c.ok && c.t.n == 0;
+}
+
 static int64_t from_1970(struct span t)
 {
 	struct cursor c = {t, true};

@@ -21,4 +21,13 @@ int64_t when_parse(struct span t);
  */
 int64_t when_stamp(struct span line);
 
+/* A date as people and exporters write it, the year first; a time of day and a zone where there are
+ * any: 2026-11-28   2026/11/28 2:14   2026.11.28 02:14:07.5 +0100   2026-11-28T02:14Z */
+struct when {
+	int64_t us; /* since 1970: UTC when zoned, else by whatever clock the text means */
+	bool timed; /* it has a time of day */
+	bool zoned;
+};
+bool when_read(struct span t, struct when *out); /* false: none of these, or no such date */
+
 #endif
