@@ -370,6 +370,13 @@ int config_build(const struct recipe *r, const struct kvs *settings, struct conf
 	return 0;
 }
 
+void config_lay(const struct recipe *r, const struct bundle *b, struct config *c)
+{
+	apply_bundle(b, c);
+	kvs_sort(&c->env);
+	hash_config(c, r->workload.name);
+}
+
 void config_copy(struct config *dst, const struct config *src)
 {
 	if (dst == src)

@@ -229,6 +229,7 @@ size_t design_allocation_blocks(const struct design_allocation *a)
 	case STAGE_ABLATE:
 	case STAGE_FINAL:
 	case STAGE_LADDER:
+	case STAGE_CANARY:
 		n = a->asked;
 		break;
 	case STAGE_SCREEN:
@@ -236,7 +237,6 @@ size_t design_allocation_blocks(const struct design_allocation *a)
 		break;
 	case STAGE_VERIFY:
 	case STAGE_SOAK:
-	case STAGE_CANARY:
 		n = shared_out(a);
 		break;
 	case STAGE_CONVERGE:

@@ -85,11 +85,11 @@ struct design_allocation {
 	size_t slots;  /* allocations that may be in flight; at least 1 */
 };
 /* Blocks of one allocation on the same nodes are one unit, so the stages whose units are compared
- * (aa, confirm, ablate, final) get as many as was asked. A screen ranks and claims nothing: it gets
- * as many as was asked, too, or shares out what does not run at once in allocations of one block
- * each, as long as that leaves DESIGN_SCREEN_UNITS units to estimate the noise from. Verify, soak
- * and canary test no difference: all is shared out. The runs of converge are long and get an
- * allocation each. At most known, at least 1. */
+ * (aa, confirm, ablate, final, ladder, canary) get as many as was asked. A screen ranks and claims
+ * nothing: it gets as many as was asked, too, or shares out what does not run at once in
+ * allocations of one block each, as long as that leaves DESIGN_SCREEN_UNITS units to estimate the
+ * noise from. Verify and soak test no difference: all is shared out. The runs of converge are long
+ * and get an allocation each. At most known, at least 1. */
 enum { DESIGN_SCREEN_UNITS = 3 };
 size_t design_allocation_blocks(const struct design_allocation *a);
 

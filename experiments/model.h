@@ -503,6 +503,8 @@ struct config {
  * cannot be passed. */
 int config_build(const struct recipe *r, const struct kvs *settings, struct config *out,
 		 struct err *e);
+/* Settings laid over it: what they do not name stays. */
+void config_lay(const struct recipe *r, const struct bundle *b, struct config *c);
 void config_copy(struct config *dst, const struct config *src);
 void config_done(struct config *c);
 /* "num_workers=2, prefetch_factor=4", or "default" when nothing is set; heap. */

@@ -24,7 +24,7 @@ enum {
 
 static const struct stage_ops *const all_stages[] = {
 	&baseline_aa, &experiment_screen, &validate_confirm, &ablate_ablate, &fix_final,
-	&fix_soak,    &converge_converge, &profile_profile,  &ladder_ladder};
+	&fix_soak,    &converge_converge, &profile_profile,  &ladder_ladder, &canary_canary};
 
 const struct stage_ops *stage_ops_of(enum stage_kind k)
 {
@@ -326,6 +326,21 @@ static int resume_state(struct campaign *c, struct err *e)
 	return rc;
 }
 
+int campaign_reopen(struct campaign *c, int64_t deadline_us, struct err *e)
+{
+	int rc = query_campaign_resume(c->ws->db, c->row.id, c->trials, c->node_s, e);
+
+	if (rc == 0)
+		rc = query_campaign_deadline(c->ws->db, c->row.id, deadline_us, e);
+	if (rc < 0)
+		return rc;
+	c->row.state = CAMPAIGN_RUNNING;
+	c->row.resume_trials = c->trials;
+	c->row.resume_node_s = c->node_s;
+	c->row.deadline_us = deadline_us;
+	return 0;
+}
+
 static int open_row(struct campaign *c, int64_t id, const struct campaign_options *o, struct err *e)
 {
 	int rc;
@@ -400,13 +415,13 @@ const struct campaign_row *campaign_get(const struct campaign *c)
 /* -- moving
  * ---------------------------------------------------------------------------------------- */
 
-int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *arms, size_t n,
-	       struct err *e)
+int stage_add(struct campaign *c, struct stage_row *s, const struct arm_plan *arms, size_t n,
+	      struct err *e)
 {
 	struct db *db = c->ws->db;
 	const struct facts *f = &c->facts;
 	_cleanup_free_ struct arm_row *rows = xcalloc(n, sizeof *rows);
-	int rc = db_begin(db, "stage", e);
+	int rc = 0;
 
 	s->campaign = c->row.id;
 	s->seq = f->n_stages ? f->stages[f->n_stages - 1].seq + 1 : 1;
@@ -420,11 +435,22 @@ int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *a
 					   .label = arms[i].label};
 		rc = query_config_put(db, &arms[i].config, &rows[i].config, e);
 	}
-	if (rc == 0 && (rc = query_stage_add(db, s, e)) == 0)
+	if (rc == 0)
+		rc = query_stage_add(db, s, e);
+	s->arms = NULL;
+	return rc;
+}
+
+int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *arms, size_t n,
+	       struct err *e)
+{
+	struct db *db = c->ws->db;
+	int rc = db_begin(db, "stage", e);
+
+	if (rc == 0 && (rc = stage_add(c, s, arms, n, e)) == 0)
 		rc = db_commit(db, e);
 	if (rc < 0)
 		db_rollback(db);
-	s->arms = NULL;
 	return rc;
 }
 
@@ -642,6 +668,8 @@ static int act(struct campaign *c, const struct action *a, enum campaign_step *o
 		return profile_plan(c, a->round, e);
 	case ACT_PLAN_LADDER:
 		return ladder_plan(c, a->round, e);
+	case ACT_PLAN_CANARY:
+		return canary_begin(c, e);
 	case ACT_HYPOTHESES:
 		return hypothesis_plan(c, a->round, e);
 	case ACT_PLAN_SCREEN:

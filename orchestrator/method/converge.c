@@ -58,19 +58,6 @@ static int check_fix(struct campaign *c, struct fix_row *fix, struct err *e)
 	return 0;
 }
 
-/* The long run has the bounds that it declares: the budget of the campaign is behind it. */
-static int reopen(struct campaign *c, struct err *e)
-{
-	struct cost_row cost;
-	int rc = query_cost(c->ws->db, c->row.id, &cost, e);
-
-	if (rc == 0)
-		rc = query_campaign_resume(c->ws->db, c->row.id, cost.trials_all, cost.node_s, e);
-	if (rc == 0)
-		rc = query_campaign_deadline(c->ws->db, c->row.id, 0, e);
-	return rc;
-}
-
 static int plan_stage(struct campaign *c, const struct fix_row *fix, struct err *e)
 {
 	struct arm_plan arms[2] = {{.label = xstrdup("default")}, {.hypothesis = 0}};
@@ -99,7 +86,7 @@ int converge_plan(struct campaign *c, struct err *e)
 
 	/* One that was begun goes on; concluded and not yet finished is nearly done. */
 	if (last && last->kind == STAGE_CONVERGE && c->row.state == CAMPAIGN_RUNNING)
-		return last->open ? reopen(c, e) : 0;
+		return last->open ? campaign_reopen(c, 0, e) : 0;
 	if (c->row.state == CAMPAIGN_RUNNING && last && last->open)
 		return err_set(e, ERR_STATE,
 			       "campaign %lld is not done: `fettle resume %lld` first",
@@ -108,7 +95,8 @@ int converge_plan(struct campaign *c, struct err *e)
 		return rc;
 	rc = plan_stage(c, &fix, e);
 	fix_row_done(&fix);
-	return rc < 0 ? rc : reopen(c, e);
+	/* The long run has the bounds that it declares. */
+	return rc < 0 ? rc : campaign_reopen(c, 0, e);
 }
 
 int campaign_converge(struct workspace *w, int64_t id, const struct campaign_options *o,

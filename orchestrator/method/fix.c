@@ -53,32 +53,17 @@ static int confirm_nodes(struct campaign *c, char **out, int *n, struct err *e)
 	return 0;
 }
 
-/* Other nodes than those that chose the winner, where enough others are idle now: a gain that
- * belongs to a node and not to the setting is not seen again there. *avoid: heap, NULL: none. */
+/* Other nodes than those that chose the winner: a gain that belongs to a node and not to the
+ * setting is not seen again there. *avoid: heap, NULL: none. */
 static int place(struct campaign *c, char **avoid, struct err *e)
 {
-	const struct resources *r = &c->resources;
-	int used = 0, need = r->nodes > 0 ? r->nodes : 1, others;
 	_cleanup_free_ char *nodes = NULL;
-	int rc = confirm_nodes(c, &nodes, &used, e);
+	int n = 0, rc = confirm_nodes(c, &nodes, &n, e);
 
 	*avoid = NULL;
-	if (rc < 0 || (rc = c->sched->capacity(c->run, &c->capacity, e)) < 0)
-		return rc == -ERR_TEMP ? 0 : rc;
-	others = (c->capacity.nodes_idle < c->capacity.nodes_total ? c->capacity.nodes_idle
-								   : c->capacity.nodes_total) -
-		 used;
-	if (!nodes || r->nodelist || others < need)
-		return campaign_event(c, e, "placement",
-				      "final stage: on any node%s%s; %d of %d nodes are idle%s",
-				      nodes ? ", also those of the confirm blocks: " : "",
-				      nodes ? nodes : "", c->capacity.nodes_idle,
-				      c->capacity.nodes_total,
-				      r->nodelist ? ", and the recipe names its own" : "");
-	*avoid = TAKE(nodes);
-	return campaign_event(c, e, "placement",
-			      "final stage: on other nodes than the confirm blocks: not on %s",
-			      *avoid);
+	return rc < 0 ? rc
+		      : place_away(c, "final stage", "those of the confirm blocks", nodes, n, avoid,
+				   e);
 }
 
 int fix_plan_final(struct campaign *c, struct err *e)
@@ -146,8 +131,7 @@ static int pending(struct campaign *c, int64_t config, bool *out, struct err *e)
 	return rc;
 }
 
-static const char *fix_state(const struct stats_mean_ci *ci, enum decide_guard guard,
-			     bool is_pending)
+const char *fix_state(const struct stats_mean_ci *ci, enum decide_guard guard, bool is_pending)
 {
 	if (guard == DECIDE_GUARD_VIOLATED) /* also when each of its trials failed */
 		return FIX_BREAKS_GUARD;
@@ -495,7 +479,7 @@ int fix_finish(struct campaign *c, struct err *e)
 		return rc;
 	}
 	c->row.state = CAMPAIGN_DONE;
-	if (!facts_last_accepted(&c->facts))
+	if (!facts_last_accepted(&c->facts) && !c->recipe->canary.blocks)
 		campaign_tell(c, PROGRESS_STEP, 5,
 			      "fixing: nothing was accepted, so there is nothing to fix");
 	return 0;

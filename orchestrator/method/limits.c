@@ -54,6 +54,16 @@ static const struct strv *hours_of(const struct campaign *c)
 	return b->window.n ? &b->window : &b->site_window;
 }
 
+void limits_night(const struct campaign *c, char out[11])
+{
+	int64_t now = clock_utc_us(c->ws->clock);
+	struct hours_night n;
+	char text[96];
+
+	hours_text(hours_of(c), now, text, sizeof text);
+	str_copy(out, 11, hours_night_at(hours_of(c), now, &n) ? n.night : text);
+}
+
 /* Of a night that ends, or has spent what it may. */
 static char *night_text(const struct campaign *c, int64_t length_s)
 {

@@ -6,7 +6,8 @@
  *
  * A campaign moves by stages. What a kind of stage wants is a const struct stage_ops beside the
  * step that it belongs to: baseline.c (aa), experiment.c (screen), validate.c (confirm), ablate.c
- * (ablate), fix.c (final, soak), converge.c (converge), profile.c (profile), ladder.c (ladder).
+ * (ablate), fix.c (final, soak), converge.c (converge), profile.c (profile), ladder.c (ladder),
+ * canary.c (canary).
  * What comes after a stage is campaign_next(), a pure function of the stored facts.
  */
 #ifndef FETTLE_METHOD_METHOD_H
@@ -115,7 +116,7 @@ struct stage_ops {
 		     struct err *e);
 };
 extern const struct stage_ops baseline_aa, experiment_screen, validate_confirm, ablate_ablate,
-	fix_final, fix_soak, converge_converge, profile_profile, ladder_ladder;
+	fix_final, fix_soak, converge_converge, profile_profile, ladder_ladder, canary_canary;
 const struct stage_ops *stage_ops_of(enum stage_kind k); /* NULL for a kind that no step runs yet */
 
 /* Everything but the scheduler: for what looks at a campaign, or mends it, and runs nothing. Its
@@ -162,6 +163,7 @@ enum action_kind {
 	ACT_PLAN_AA,
 	ACT_PLAN_PROFILE, /* of the incumbent that round `round` starts from, or of that rung */
 	ACT_PLAN_LADDER,  /* of rung `round` and the one below */
+	ACT_PLAN_CANARY,  /* the first night of a campaign that tunes nothing */
 	ACT_HYPOTHESES,   /* of round `round` */
 	ACT_PLAN_SCREEN,
 	ACT_PLAN_CONFIRM, /* of `hypothesis` */
@@ -210,9 +212,16 @@ int fix_plan_final(struct campaign *c, struct err *e);
 int fix_plan_soak(struct campaign *c, struct err *e);
 /* Adds the stage of the long run to a campaign whose fix waits for it, and makes it running. */
 int converge_plan(struct campaign *c, struct err *e);
+/* A campaign that is over runs again, for what is added to it: budgets and attempts of blocks count
+ * anew from here, its time is over at deadline_us (0: never). In the caller's transaction, if any.
+ */
+int campaign_reopen(struct campaign *c, int64_t deadline_us, struct err *e);
 /* The workload as a stage of this kind runs it; borrows from the recipe. */
 struct workload method_workload(const struct recipe *r, enum stage_kind k);
 int fix_finish(struct campaign *c, struct err *e);
+/* Words for what a comparison of the fix with the default found; `pending`: a long run waits. */
+struct stats_mean_ci;
+const char *fix_state(const struct stats_mean_ci *ci, enum decide_guard guard, bool pending);
 
 struct arm_plan {
 	struct config config;
@@ -223,7 +232,11 @@ struct arm_plan {
 int experiment_arms(struct campaign *c, const struct hypothesis_row *const *hyps, size_t n,
 		    struct arm_plan **out, struct err *e);
 void experiment_arms_free(struct arm_plan *arms, size_t n);
-/* Store a stage with one arm a configuration (treatments from index 1). Own transaction. */
+/* Store a stage with one arm a configuration (treatments from index 1), in the caller's
+ * transaction. */
+int stage_add(struct campaign *c, struct stage_row *s, const struct arm_plan *arms, size_t n,
+	      struct err *e);
+/* The same in a transaction of its own. */
 int stage_plan(struct campaign *c, struct stage_row *s, const struct arm_plan *arms, size_t n,
 	       struct err *e);
 /* The same with two arms of the default configuration, called a and b. */
@@ -269,6 +282,45 @@ int block_cancel_all(struct campaign *c, struct err *e);
 int block_write(struct campaign *c, const struct stage_row *s, const struct block_row *b,
 		const char *first, struct err *e);
 
+/* -- canary.c, canary_judge.c, canary_points.c ---------------------------------------------------
+ */
+
+enum {
+	/* Blocks of a re-run: judged after the third, the fewest that can show anything at all, and
+	 * after each further one; what six do not show is too small to be looked for. */
+	CANARY_RERUN_MIN = 3,
+	CANARY_RERUN_MAX = 6,
+};
+/* The first night of a canary that was only created. */
+int canary_begin(struct campaign *c, struct err *e);
+/* Index of the arm that a canary stage watches; the other one is the reference. */
+size_t canary_watched(const struct stage_row *s);
+/* Does its reference stand in the recipe, or is it the default beside a fix? Else it is the same
+ * configuration in the environment of an earlier night. */
+bool canary_declares(const struct recipe *r);
+int canary_wanted(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e);
+int canary_conclude(struct campaign *c, const struct stage_row *s, struct err *e);
+/* Logs of the objective, one a unit, of the units that have it (paired: in both arms); heap. */
+int canary_logs(struct campaign *c, const struct stage_row *s, bool paired, double **current,
+		double **reference, size_t *n, struct err *e);
+/* The series of the objective that the stage belongs to, role current. In the caller's transaction.
+ */
+int canary_series(struct campaign *c, const struct stage_row *s, int64_t *id, struct err *e);
+/* Store the stage's points, in the caller's transaction. */
+struct canary_night {
+	size_t units;      /* values of the objective; 0: there is no point */
+	double mean, pair; /* in its unit; current over reference less 1, NaN: none */
+};
+int canary_points(struct campaign *c, const struct stage_row *s, const char *night,
+		  struct canary_night *out, struct err *e);
+/* JSON of the environment that the reference of this configuration holds on to: that of its first
+ * night, or of the one from which a regression was accepted. NULL: none yet. */
+int canary_reference_environment(struct campaign *c, const char *config, char **json,
+				 struct err *e);
+/* Adds the nodes of the points of a series from a night on, each once. */
+int canary_nodes_since(struct campaign *c, int64_t series, const char *night, struct strv *out,
+		       struct err *e);
+
 /* -- ends.c: what follows from the end of a job; orchestrator/slurm/STATES.md ---------------- */
 
 struct end_rule {
@@ -302,12 +354,19 @@ bool waits_was_suspended(struct campaign *c, const struct block_row *b);
 /* Adds to the nodes to leave out, or gives those to use (heap, NULL: any). */
 char *place_join(const struct strv *nodes); /* comma separated; heap, NULL: none */
 int place_block(struct campaign *c, struct strv *exclude, char **nodelist, struct err *e);
+/* For a stage that is planned: stay away from these n nodes (comma separated; NULL: none known),
+ * where enough others are idle now. An event says which, `what` names the stage and `whose` the
+ * nodes. *avoid: heap, NULL: any node. */
+int place_away(struct campaign *c, const char *what, const char *whose, const char *nodes, int n,
+	       char **avoid, struct err *e);
 
 /* -- limits.c: when, and how much at a time -----------------------------------------------------
  */
 
 /* The end of the window that is open now, or of the night; 0: neither, or it is closed. */
 int64_t limits_close_us(const struct campaign *c);
+/* The night that it is, or that comes next: the local date on which its window opens. */
+void limits_night(const struct campaign *c, char out[11]);
 /* How long an allocation that is submitted now may last; INT64_MAX: no window; 0 or less: not at
  * all. */
 int64_t limits_left_s(const struct campaign *c);

@@ -162,6 +162,7 @@ static bool costs(enum action_kind k)
 	case ACT_PLAN_AA:
 	case ACT_PLAN_PROFILE:
 	case ACT_PLAN_LADDER:
+	case ACT_PLAN_CANARY:
 	case ACT_PLAN_SCREEN:
 	case ACT_PLAN_CONFIRM:
 	case ACT_PLAN_ABLATE:
@@ -185,6 +186,8 @@ struct action campaign_next(const struct facts *f, const struct recipe *r, const
 
 	if (r->ladder.n && !(last && last->open))
 		a = climb(f, r);
+	else if (!last && r->canary.blocks)
+		a.kind = ACT_PLAN_CANARY;
 	else if (!last && r->aa_blocks == BLOCKS_NONE)
 		a = begin_round(f, r, 1);
 	else if (last)

@@ -133,3 +133,27 @@ int place_block(struct campaign *c, struct strv *exclude, char **nodelist, struc
 	node_use_rows_free(v, n);
 	return rc;
 }
+
+int place_away(struct campaign *c, const char *what, const char *whose, const char *nodes, int n,
+	       char **avoid, struct err *e)
+{
+	const struct resources *r = &c->resources;
+	int others, rc = c->sched->capacity(c->run, &c->capacity, e);
+
+	*avoid = NULL;
+	if (rc < 0)
+		return rc == -ERR_TEMP ? 0 : rc;
+	others = (c->capacity.nodes_idle < c->capacity.nodes_total ? c->capacity.nodes_idle
+								   : c->capacity.nodes_total) -
+		 n;
+	if (!nodes || r->nodelist || others < nodes_of_job(c))
+		return campaign_event(c, e, "placement",
+				      "%s: on any node%s%s%s%s; %d of %d nodes are idle%s", what,
+				      nodes ? ", also " : "", nodes ? whose : "", nodes ? ": " : "",
+				      nodes ? nodes : "", c->capacity.nodes_idle,
+				      c->capacity.nodes_total,
+				      r->nodelist ? ", and the recipe names its own" : "");
+	*avoid = xstrdup(nodes);
+	return campaign_event(c, e, "placement", "%s: on other nodes than %s: not on %s", what,
+			      whose, nodes);
+}

@@ -62,8 +62,7 @@ static bool same_unit(const struct place_of_block *a, const struct place_of_bloc
 	return a->allocation == b->allocation && str_eq(a->node, b->node);
 }
 
-/* The unit of each block of the table, numbered by first appearance; heap. */
-static size_t *units_of(const struct value_row *v, size_t n, size_t blocks, size_t *n_units)
+size_t *table_units(const struct value_row *v, size_t n, size_t blocks, size_t *n_units)
 {
 	_cleanup_free_ struct place_of_block *at = xcalloc(blocks + 1, sizeof *at);
 	size_t *unit = xcalloc(blocks + 1, sizeof *unit), block = 0;
@@ -118,7 +117,7 @@ static double unit_mean(const struct table *t, const size_t *unit, size_t u, siz
 void table_cluster(struct table *t, const struct value_row *v, size_t n)
 {
 	size_t n_units, arms = t->arms;
-	_cleanup_free_ size_t *unit = units_of(v, n, t->blocks, &n_units);
+	_cleanup_free_ size_t *unit = table_units(v, n, t->blocks, &n_units);
 	double *y;
 
 	if (n_units == t->blocks)
@@ -138,7 +137,7 @@ void table_cluster(struct table *t, const struct value_row *v, size_t n)
 void table_first(struct table *t, const struct value_row *v, size_t n)
 {
 	size_t n_units, next = 0, arms = t->arms;
-	_cleanup_free_ size_t *unit = units_of(v, n, t->blocks, &n_units);
+	_cleanup_free_ size_t *unit = table_units(v, n, t->blocks, &n_units);
 
 	for (size_t b = 0; b < t->blocks; b++)
 		if (unit[b] == next)

@@ -26,6 +26,8 @@ void table_init(struct table *t, const struct stage_row *s, const struct value_r
 /* Means of f(value) over the ok runs; a NAN of f leaves a run out. */
 void table_fill(struct table *t, const struct stage_row *s, const struct value_row *v, size_t n,
 		double (*f)(double));
+/* The unit of each of the table's blocks, numbered by first appearance; heap. */
+size_t *table_units(const struct value_row *v, size_t n, size_t blocks, size_t *n_units);
 /* One row a unit in place of one a block: arm 0 is its mean, and the difference of each other arm
  * is the mean of the differences of the unit's blocks. So a test sees as many values as there are
  * independent ones; the interaction of allocation and arm is in all of them. */
