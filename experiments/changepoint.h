@@ -68,6 +68,6 @@ size_t cp_detect(const double *v, size_t n, const struct cp_params *params, stru
  * cp_detect(..., &cp_otava, ...) and no fewer; out has room for n. CP_NEWEST: a small change needs
  * many nights until the rule sees it, and is then no longer at the end. */
 size_t cp_suspects(const double *v, size_t n, size_t newest, struct cp_point *out);
-enum { CP_NEWEST = 50, CP_SAME = 3 };
+enum { CP_NEWEST = 100, CP_SAME = 3 };
 
 #endif

@@ -22,7 +22,7 @@
 #include "orchestrator/base/rng.h"
 #include "orchestrator/base/str.h"
 
-enum { BEFORE = 50, AFTER = 60, FIRST = 20, NIGHTS = 100, ROOM = 200, MOST = 1 << 20 };
+enum { BEFORE = 50, AFTER = 120, FIRST = 20, NIGHTS = 100, ROOM = 200, MOST = 1 << 20 };
 static const double SD = 0.02;
 
 /* -- series -------------------------------------------------------------------------------- */
@@ -161,8 +161,9 @@ static struct flat flat_series(enum noise kind, size_t count, uint64_t seed)
 
 static void flat_table(size_t count, uint64_t seed)
 {
-	puts("| noise | Otava: one analysis | strict | Otava: 81 nights | suspect | confirmed | strict "
-	     "| Otava: alarms a series | suspicions | confirmed | confirmed / Otava | strict | strict / Otava | blocks of re-runs |");
+	puts("| noise | one analysis: Otava | strict | 81 nights: Otava | suspect | confirmed | strict "
+	     "| alarms a series: Otava | suspect | confirmed | confirmed / Otava | strict "
+	     "| strict / Otava | blocks of re-runs |");
 	puts("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
 	for (int kind = 0; kind < NOISES; kind++) {
 		struct flat f = flat_series((enum noise)kind, count, seed);
@@ -179,7 +180,7 @@ static void flat_table(size_t count, uint64_t seed)
 /* -- a step -------------------------------------------------------------------------------- */
 
 static const double shifts[] = {-0.02, -0.05, -0.10};
-static const size_t by[] = {1, 2, 3, 4, 5, 10, 20, 40, 60};
+static const size_t by[] = {1, 2, 3, 4, 5, 10, 20, 40, 120};
 
 struct step {
 	size_t after[WHOS][AFTER + 1]; /* series seen so many nights after; [0]: not seen */
@@ -230,7 +231,7 @@ static void step_table(size_t count, uint64_t seed)
 	static const enum noise kinds[] = {NORMAL, LOGNORMAL, T3, AR5};
 	static struct step s;
 
-	puts("| noise | shift | | k = 1 | 2 | 3 | 4 | 5 | 10 | 20 | 40 | 60 | median | later than Otava |");
+	puts("| noise | shift | | k = 1 | 2 | 3 | 4 | 5 | 10 | 20 | 40 | 120 | median | later than Otava |");
 	puts("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		for (size_t j = 0; j < ARRAY_LEN(shifts); j++) {
@@ -243,7 +244,7 @@ static void step_table(size_t count, uint64_t seed)
 
 /* -- how far back -------------------------------------------------------------------------- */
 
-static const size_t newest[] = {2, 5, 10, 20, 30, 50, MOST};
+static const size_t newest[] = {2, 5, 10, 20, 30, 50, 100, MOST};
 
 /* Suspicions a series when the newest k points count, and the first night of one at BEFORE. */
 static size_t suspicions(const double *v, size_t from, size_t to, size_t k, size_t *seen)
