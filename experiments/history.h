@@ -110,6 +110,12 @@ int history_point_put(struct db *db, int64_t series, const char *night, int64_t 
 /* By night; from_night NULL: from the first. */
 int history_points(struct db *db, int64_t series, const char *from_night, struct point_row **out,
 		   size_t *n, struct err *e);
+/* How many nights a series has, its first and its last one; "" without any. */
+struct series_extent {
+	int64_t nights;
+	char first[11], last[11];
+};
+int history_extent(struct db *db, int64_t series, struct series_extent *out, struct err *e);
 struct replicate_row {
 	double value;
 	char *nodes;

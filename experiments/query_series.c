@@ -25,6 +25,7 @@ enum {
 	POINT_PUT,
 	POINT_REPLACE,
 	POINTS,
+	EXTENT,
 	REPLICATE_PUT,
 	REPLICATES_DROP,
 	REPLICATES
@@ -52,6 +53,8 @@ const char *const query_sql_series[] = {
 			  "night = :night",
 	[POINTS] = "SELECT id, night, at_us, n, value, sd, environment, stage FROM point WHERE "
 		   "series = :series AND night >= :from ORDER BY night",
+	[EXTENT] = "SELECT count(*) AS n, min(night) AS first, max(night) AS last FROM point WHERE "
+		   "series = :series",
 	[REPLICATE_PUT] = "INSERT INTO replicate(point, idx, value, nodes) VALUES (:point, :idx, "
 			  ":value, :nodes)",
 	[REPLICATES_DROP] = "DELETE FROM replicate WHERE point = :point",
@@ -419,6 +422,23 @@ int history_points(struct db *db, int64_t series, const char *from_night, struct
 	*out = TAKE(v);
 	*n = used;
 	return 0;
+}
+
+int history_extent(struct db *db, int64_t series, struct series_extent *out, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(EXTENT), "look how long a series is", e);
+	struct series_extent x = {0};
+	int rc;
+
+	bind_i64(&s, ":series", series);
+	if (stmt_row(&s)) {
+		x.nights = col_i64(&s, "n");
+		str_copy(x.first, sizeof x.first, x.nights ? col_peek(&s, "first") : "");
+		str_copy(x.last, sizeof x.last, x.nights ? col_peek(&s, "last") : "");
+	}
+	if ((rc = stmt_close(&s)) == 0)
+		*out = x;
+	return rc;
 }
 
 int history_replicates(struct db *db, int64_t point, struct replicate_row **out, size_t *n,

@@ -38,6 +38,8 @@ _fettle() {
 			mapfile -t COMPREPLY < <(compgen -W "$(_fettle_options "$program" "$command" "${verb[@]}")" -- "$word")
 		elif [[ $command:$before == history:history ]]; then
 			mapfile -t COMPREPLY < <(compgen -W 'import' -- "$word")
+		elif [[ $command == regressions ]]; then
+			mapfile -t COMPREPLY < <(compgen -W 'show ack fix accept reopen' -- "$word")
 		elif [[ $command == knobs ]]; then
 			mapfile -t COMPREPLY < <(compgen -W \
 				"explain new $("$program" knobs 2>/dev/null | sed -n 's/^\([A-Za-z][A-Za-z0-9_]*\) .*/\1/p')" -- "$word")

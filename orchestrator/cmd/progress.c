@@ -4,26 +4,23 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
-
-enum { WIDTH_DEFAULT = 80, WIDTH_MAX = 400 };
+#include "orchestrator/cmd/terminal.h"
 
 static const char *const step_names[] = {"",           "baseline",   "hypothesis",
 					 "experiment", "validation", "fixing"};
 
 void progress_init(struct progress_view *v, FILE *out, bool json, bool quiet)
 {
-	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-	bool tty = isatty(fileno(out)) && term && strcmp(term, "dumb") != 0;
-
 	memset(v, 0, sizeof *v);
 	v->out = out;
-	v->style = json ? STYLE_JSON : quiet ? STYLE_QUIET : tty ? STYLE_LIVE : STYLE_PLAIN;
-	v->colour = v->style == STYLE_LIVE && !(no_color && *no_color);
+	v->style = json                 ? STYLE_JSON
+		   : quiet              ? STYLE_QUIET
+		   : terminal_live(out) ? STYLE_LIVE
+					: STYLE_PLAIN;
+	v->colour = v->style == STYLE_LIVE && terminal_colour(out);
 }
 
 static const char *colour_of(const struct progress *p)
@@ -158,15 +155,6 @@ void progress_tell(void *ctx, const struct progress *p)
 	progress_tick(v, p->at_us);
 }
 
-static size_t width(const struct progress_view *v)
-{
-	struct winsize w;
-
-	if (ioctl(fileno(v->out), TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
-		return w.ws_col < WIDTH_MAX ? w.ws_col : WIDTH_MAX;
-	return WIDTH_DEFAULT;
-}
-
 static void effect_text(const struct progress *p, char *out, size_t n)
 {
 	out[0] = '\0';
@@ -255,11 +243,11 @@ static void compose(const struct progress_view *v, int64_t now_us, size_t cols, 
 
 void progress_tick(struct progress_view *v, int64_t now_us)
 {
-	char line[WIDTH_MAX + 1];
+	char line[TERMINAL_WIDTH_MAX + 1];
 
 	if (v->style != STYLE_LIVE || !v->start_us)
 		return;
-	compose(v, now_us, width(v), line, sizeof line);
+	compose(v, now_us, terminal_width(v->out), line, sizeof line);
 	fprintf(v->out, "\r\033[K%s", line);
 	fflush(v->out);
 	v->line_open = true;

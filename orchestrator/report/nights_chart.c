@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/report/nights_chart.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+#include "orchestrator/report/svg.h"
+
+/* Two pictures stand side by side on a wide screen; on a telephone one is about as wide, so that
+ * its letters have to be larger in these units. */
+enum {
+	WIDTH = 600,
+	HEIGHT = 236,
+	LEFT = 62,
+	RIGHT = 12,
+	TOP = 40,
+	BOTTOM = 46,
+	TAG_ROOM = 96, /* of a change's label; nearer ones go to a second line */
+	GAP = 4,       /* so many nights without a point break the line between points */
+	VALUE_TICKS = 4,
+	VALUE_TICKS_MAX = 12,
+};
+
+const char nights_chart_css[] =
+	"svg{display:block;width:100%;height:auto;overflow:visible}\n"
+	"svg text{font-size:12px;fill:var(--soft);font-variant-numeric:tabular-nums}\n"
+	".grid{stroke:var(--line)}\n"
+	".run{stroke:var(--data);opacity:.3;fill:none}\n"
+	".pts{stroke:var(--data);stroke-width:3.6;stroke-linecap:round;fill:none}\n"
+	".pts.many{stroke-width:2.4}\n"
+	".level{stroke:var(--mean);stroke-width:1.5;opacity:.7;fill:none}\n"
+	".band{fill:currentColor;opacity:.13}\n"
+	".at{stroke:currentColor;stroke-width:1.5}\n"
+	".at.suspect,.at.soft{stroke-dasharray:4 3}\n"
+	".ev{stroke:var(--event);opacity:.45;stroke-dasharray:1 3}\n"
+	".mark{fill:var(--event)}\n"
+	"svg .tag{fill:currentColor;font-weight:600}\n"
+	"@media screen and (max-width:640px){svg text{font-size:17px}.spare{display:none}}\n";
+
+/* -- time ------------------------------------------------------------------------------------- */
+
+static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+				     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+/* Days of the month so many months after the first one. */
+static size_t month_ticks(int first, int last, int step, struct nights_tick *out)
+{
+	char night[11];
+	size_t n = 0;
+	int year, month;
+
+	nights_of_day(first, night);
+	sscanf(night, "%d-%d", &year, &month);
+	for (month -= 1; n < NIGHTS_TICKS_MAX; month++) {
+		int y = year + month / 12, m = month % 12, day;
+
+		snprintf(night, sizeof night, "%04u-%02u-01", (unsigned)y % 10000,
+			 (unsigned)(m + 1) % 100);
+		day = nights_day(night);
+		if (day > last)
+			break;
+		if (day < first || m % step)
+			continue;
+		out[n].day = day;
+		if (m == 0)
+			snprintf(out[n].label, sizeof out[n].label, "%d", y);
+		else
+			snprintf(out[n].label, sizeof out[n].label, "%s", months[m]);
+		out[n].spare = n % 2 == 1;
+		n++;
+	}
+	return n;
+}
+
+static size_t year_ticks(int first, int last, struct nights_tick *out)
+{
+	char night[11];
+	size_t n = 0;
+	int year, step = (last - first) / 366 / NIGHTS_TICKS_MAX + 1;
+
+	nights_of_day(first, night);
+	sscanf(night, "%d", &year);
+	for (; n < NIGHTS_TICKS_MAX; year++) {
+		int day;
+
+		snprintf(night, sizeof night, "%04u-01-01", (unsigned)year % 10000);
+		day = nights_day(night);
+		if (day > last)
+			break;
+		if (day < first || year % step)
+			continue;
+		out[n] = (struct nights_tick){.day = day, .spare = n % 2 == 1};
+		snprintf(out[n].label, sizeof out[n].label, "%d", year);
+		n++;
+	}
+	return n;
+}
+
+static size_t day_ticks(int first, int last, int step, struct nights_tick *out)
+{
+	char night[11];
+	size_t n = 0;
+
+	for (int day = first; day <= last && n < NIGHTS_TICKS_MAX; day += step) {
+		int month, date;
+
+		nights_of_day(day, night);
+		sscanf(night + 5, "%d-%d", &month, &date);
+		out[n] = (struct nights_tick){.day = day, .spare = n % 2 == 1};
+		snprintf(out[n].label, sizeof out[n].label, "%s %d", months[month - 1], date);
+		n++;
+	}
+	return n;
+}
+
+size_t nights_ticks(int first, int last, struct nights_tick out[NIGHTS_TICKS_MAX])
+{
+	int span = last - first;
+
+	if (span <= 70)
+		return day_ticks(first, last, span / 7 + 1, out);
+	if (span <= 1100)
+		return month_ticks(first, last, span <= 250 ? 1 : span <= 500 ? 2 : 6, out);
+	return year_ticks(first, last, out);
+}
+
+/* -- words ------------------------------------------------------------------------------------ */
+
+const char *nights_mark_class(const struct nights_mark *m)
+{
+	if (m->level == CHANGE_DISMISSED)
+		return "soft";
+	if (m->level == CHANGE_SUSPECT || m->direction == CHANGE_NEITHER)
+		return "suspect";
+	return m->direction == CHANGE_WORSE ? "worse" : "better";
+}
+
+void nights_value(double v, struct buf *out)
+{
+	buf_printf(out, "%.4g", v);
+}
+
+static void unit(const struct series_row *s, struct buf *out)
+{
+	if (*s->unit && !str_eq(s->unit, "1"))
+		buf_printf(out, " %s", s->unit);
+}
+
+void nights_chart_words(const struct nights_series *s, struct buf *out)
+{
+	double lo = s->points[0].value, hi = lo;
+
+	for (size_t i = 1; i < s->n; i++) {
+		lo = fmin(lo, s->points[i].value);
+		hi = fmax(hi, s->points[i].value);
+	}
+	buf_printf(out, "%zu night%s from %s to %s, values from ", s->n, s->n == 1 ? "" : "s",
+		   s->points[0].night, s->points[s->n - 1].night);
+	nights_value(lo, out);
+	buf_str(out, " to ");
+	nights_value(hi, out);
+	unit(&s->row, out);
+	buf_str(out, ", newest ");
+	nights_value(s->points[s->n - 1].value, out);
+	buf_str(out, ". ");
+	for (size_t i = 0; i < s->n_marks; i++) {
+		const struct nights_mark *m = &s->marks[i];
+
+		buf_printf(out, "Change on %s: ", m->night);
+		nights_effect(m->est, m->lo, m->hi, out);
+		buf_printf(out, ", %s, %s. ", change_direction_name(m->direction),
+			   change_level_name(m->level));
+	}
+	buf_printf(out, "The environment changed %zu time%s.", s->n_events,
+		   s->n_events == 1 ? "" : "s");
+}
+
+/* -- picture ---------------------------------------------------------------------------------- */
+
+struct chart {
+	const struct nights_series *s;
+	struct svg_axis x, y;
+	struct buf *out;
+};
+
+static double at_night(const struct chart *c, const char *night)
+{
+	return svg_at(&c->x, fmin(fmax(nights_day(night), c->x.lo), c->x.hi));
+}
+
+static void set_axes(struct chart *c, int first_day, int last_day)
+{
+	double lo = c->s->points[0].value, hi = lo, room;
+
+	for (size_t i = 1; i < c->s->n; i++) {
+		lo = fmin(lo, c->s->points[i].value);
+		hi = fmax(hi, c->s->points[i].value);
+	}
+	room = hi > lo ? 0.06 * (hi - lo) : lo != 0 ? 0.01 * fabs(lo) : 1;
+	c->y = (struct svg_axis){lo - room, hi + room, HEIGHT - BOTTOM, TOP};
+	c->x = (struct svg_axis){first_day, last_day, LEFT, WIDTH - RIGHT};
+	if (first_day == last_day) {
+		c->x.lo -= 1;
+		c->x.hi += 1;
+	}
+}
+
+static void tick_text(double v, int digits, char *out, size_t n)
+{
+	if (fabs(v) >= 1e6 || digits > 5)
+		snprintf(out, n, "%.3g", v);
+	else
+		snprintf(out, n, "%.*f", digits, v);
+}
+
+static void draw_grid(struct chart *c, int first_day, int last_day)
+{
+	struct nights_tick ticks[NIGHTS_TICKS_MAX];
+	double v[VALUE_TICKS_MAX];
+	char text[32];
+	int digits;
+	size_t n = svg_ticks(c->y.lo, c->y.hi, VALUE_TICKS, v, VALUE_TICKS_MAX, &digits);
+
+	for (size_t i = 0; i < n; i++) {
+		double y = svg_at(&c->y, v[i]);
+
+		svg_line(c->out, "grid", LEFT, y, WIDTH - RIGHT, y);
+		tick_text(v[i], digits, text, sizeof text);
+		svg_text(c->out, "y", LEFT - 8, y + 4, SVG_END, text);
+	}
+	n = nights_ticks(first_day, last_day, ticks);
+	for (size_t i = 0; i < n; i++) {
+		double x = svg_at(&c->x, ticks[i].day);
+
+		svg_line(c->out, "grid", x, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 5);
+		svg_text(c->out, ticks[i].spare ? "x spare" : "x", x, HEIGHT - BOTTOM + 20,
+			 SVG_MIDDLE, ticks[i].label);
+	}
+}
+
+/* A diamond a night, whatever number of keys changed then. */
+static void draw_events(struct chart *c)
+{
+	struct buf words = {0};
+
+	for (size_t i = 0; i < c->s->n_events; i++) {
+		const struct nights_event *v = &c->s->events[i];
+		bool last = i + 1 == c->s->n_events || !str_eq(v->night, v[1].night);
+		double x = at_night(c, v->night);
+
+		if (words.len)
+			buf_str(&words, "; ");
+		else
+			buf_printf(&words, "%s: ", v->night);
+		buf_printf(&words, "%s %s to %s", v->key, v->was ? v->was : "(not known)",
+			   v->is ? v->is : "(not known)");
+		if (!last)
+			continue;
+		svg_line(c->out, "ev", x, TOP, x, HEIGHT - BOTTOM);
+		svg_diamond(c->out, "mark", x, HEIGHT - 10, 5, words.data);
+		buf_clear(&words);
+	}
+	buf_free(&words);
+}
+
+static void draw_points(struct chart *c)
+{
+	const struct nights_series *s = c->s;
+	int before = 0;
+
+	svg_path_begin(c->out, "run");
+	for (size_t i = 0; i < s->n; i++) {
+		double x = at_night(c, s->points[i].night), y = svg_at(&c->y, s->points[i].value);
+		int day = nights_day(s->points[i].night);
+
+		if (i && day - before <= GAP)
+			svg_line_to(c->out, x, y);
+		else
+			svg_move_to(c->out, x, y);
+		before = day;
+	}
+	svg_path_end(c->out);
+	svg_path_begin(c->out, s->n > 120 ? "pts many" : "pts");
+	for (size_t i = 0; i < s->n; i++)
+		svg_point_at(c->out, at_night(c, s->points[i].night),
+			     svg_at(&c->y, s->points[i].value));
+	svg_path_end(c->out);
+}
+
+/* The mean between changes, from the first to the last of its nights. */
+static void draw_levels(struct chart *c)
+{
+	const struct nights_series *s = c->s;
+	size_t from = 0, mark = 0;
+
+	svg_path_begin(c->out, "level");
+	while (from < s->n) {
+		double sum = 0, y;
+		size_t to = from;
+
+		while (mark < s->n_marks &&
+		       (s->marks[mark].level == CHANGE_DISMISSED ||
+			strcmp(s->marks[mark].night, s->points[from].night) <= 0))
+			mark++;
+		for (; to < s->n && (mark == s->n_marks ||
+				     strcmp(s->points[to].night, s->marks[mark].night) < 0);
+		     to++)
+			sum += s->points[to].value;
+		y = svg_at(&c->y, sum / (double)(to - from));
+		svg_move_to(c->out, at_night(c, s->points[from].night), y);
+		svg_line_to(c->out, at_night(c, s->points[to - 1].night), y);
+		from = to;
+	}
+	svg_path_end(c->out);
+}
+
+static void draw_mark(struct chart *c, const struct nights_mark *m, double x, double y)
+{
+	double first = at_night(c, m->first), last = at_night(c, m->last);
+	_cleanup_free_ char *class = xasprintf("at %s", nights_mark_class(m)),
+			    *band = xasprintf("band %s", nights_mark_class(m)),
+			    *tag = xasprintf("tag %s", nights_mark_class(m));
+	struct buf words = {0};
+
+	if (last > first)
+		svg_rect(c->out, band, first, TOP, last - first, HEIGHT - BOTTOM - TOP);
+	svg_line(c->out, class, x, y + 5, x, HEIGHT - BOTTOM);
+	if (m->regression)
+		buf_printf(&words, "#%lld ", (long long)m->regression);
+	buf_printf(&words, "%+.1f %%%s", 100 * m->est, m->level == CHANGE_SUSPECT ? "?" : "");
+	svg_text(c->out, tag, x, y,
+		 x > WIDTH - RIGHT - TAG_ROOM / 2.0 ? SVG_END
+		 : x < LEFT + TAG_ROOM / 2.0        ? SVG_START
+						    : SVG_MIDDLE,
+		 words.data);
+	buf_free(&words);
+}
+
+static void draw_marks(struct chart *c)
+{
+	double before = -TAG_ROOM;
+	bool upper = true;
+
+	for (size_t i = 0; i < c->s->n_marks; i++) {
+		double x = at_night(c, c->s->marks[i].night);
+
+		upper = x - before < TAG_ROOM ? !upper : true;
+		draw_mark(c, &c->s->marks[i], x, upper ? 14 : 30);
+		before = x;
+	}
+}
+
+void nights_chart(const struct nights_series *s, int first_day, int last_day, struct buf *out)
+{
+	struct chart c = {.s = s, .out = out};
+	struct buf words = {0};
+
+	nights_chart_words(s, &words);
+	set_axes(&c, first_day, last_day);
+	svg_begin(out, WIDTH, HEIGHT, words.data);
+	draw_grid(&c, first_day, last_day);
+	draw_events(&c);
+	draw_points(&c);
+	draw_levels(&c);
+	draw_marks(&c);
+	svg_end(out);
+	buf_free(&words);
+}

@@ -1,0 +1,691 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The page of series over nights: regressions, a time line of what changed, a picture a series. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+#include "orchestrator/report/html.h"
+#include "orchestrator/report/nights.h"
+#include "orchestrator/report/nights_chart.h"
+#include "orchestrator/report/regressions.h"
+
+enum {
+	LANES_MAX = 16,       /* keys of the time line; the others share one */
+	ROWS_MAX = 20000,     /* of all tables of points together: a page of some megabytes */
+	ROWS_OF_MANY = 60,    /* newest nights of each series where there would be more */
+	EVENT_ROWS_MAX = 500, /* of the table behind the time line: newest */
+};
+
+static const char css[] =
+	".head{display:flex;flex-wrap:wrap;gap:4px 24px;align-items:baseline}\n"
+	".grid2{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,520px),1fr));"
+	"gap:16px}\n"
+	".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,360px),1fr));"
+	"gap:16px}\n"
+	"figure{margin:0;min-width:0}\n"
+	"figcaption{display:flex;flex-wrap:wrap;gap:2px 16px;justify-content:space-between;"
+	"align-items:baseline;margin-bottom:10px}\n"
+	"figcaption .now{font-variant-numeric:tabular-nums}\n"
+	"h2 small{font-weight:400;color:var(--soft);font-size:14px}\n"
+	".effect{font-size:22px;font-weight:600;line-height:1.25;margin:2px 0 4px;"
+	"font-variant-numeric:tabular-nums}\n"
+	".badge{font-size:12px;font-weight:600;border:1px solid currentColor;border-radius:999px;"
+	"padding:1px 9px;white-space:nowrap}\n"
+	".row{display:flex;flex-wrap:wrap;gap:6px 10px;align-items:center}\n"
+	".reg p{margin:0 0 4px}.reg .quote{border-left:3px solid var(--line);padding-left:10px}\n"
+	"details{margin-top:10px}summary{cursor:pointer;color:var(--soft);font-size:13px}\n"
+	"details[open] summary{margin-bottom:8px}\n"
+	"details .wide{max-height:320px;overflow:auto;margin-bottom:8px}\n"
+	".lane{display:grid;grid-template-columns:minmax(90px,180px) 1fr;gap:12px;"
+	"align-items:center;min-height:27px;border-top:1px solid var(--line)}\n"
+	".lane:first-child{border-top:0}\n"
+	".lane>span{font-size:13px;color:var(--soft)}\n"
+	".track{position:relative;height:22px;margin:0 16px}\n"
+	".track>*{position:absolute;top:50%;transform:translate(-50%,-50%);font-size:12px;"
+	"white-space:nowrap;text-decoration:none}\n"
+	".pin{background:var(--card);border:1.5px solid currentColor;border-radius:999px;"
+	"padding:0 6px;font-weight:600;line-height:18px}\n"
+	".stone{color:var(--event);font-size:15px!important;line-height:1;cursor:default}\n"
+	".ruler{color:var(--soft)}\n"
+	".legend{font-size:13px;color:var(--soft);margin:14px 0 0}\n"
+	"@media screen and (max-width:640px){body{padding:20px 14px 48px}.card{padding:12px}"
+	".lane{grid-template-columns:88px 1fr}.track .spare{display:none}}\n"
+	"@media print{details:not([open]){display:none}.grid2,.cards{display:block}"
+	".card{margin-bottom:12px}}\n";
+
+struct page {
+	const struct nights_series *v;
+	size_t n;
+	const struct regression_view *r;
+	size_t n_r;
+	int first_day, last_day; /* of all points; first > last: there is none */
+	size_t rows;             /* of all points */
+	struct buf *out;
+};
+
+static void put(struct page *p, const char *text)
+{
+	buf_str(p->out, text);
+}
+
+static void text(struct page *p, const char *s)
+{
+	html_text(p->out, s);
+}
+
+static bool is_watched(const struct regression_row *r)
+{
+	return r->state == REGRESSION_OPEN || r->state == REGRESSION_ACKNOWLEDGED;
+}
+
+static const char *regression_class(const struct regression_row *r)
+{
+	if (r->level == CHANGE_SUSPECT || r->kind == REGRESSION_SHIFT)
+		return "suspect";
+	return r->kind == REGRESSION_WORSE ? "worse" : "better";
+}
+
+static bool on_page(const struct page *p, int64_t series)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].row.id == series)
+			return true;
+	return false;
+}
+
+/* -- regressions ------------------------------------------------------------------------------ */
+
+static void series_link(struct page *p, const struct series_row *s)
+{
+	_cleanup_free_ char *title = nights_title(s);
+	bool here = on_page(p, s->id);
+
+	if (here)
+		buf_printf(p->out, "<a href=\"#s%lld\">", (long long)s->id);
+	text(p, title);
+	put(p, " of ");
+	text(p, s->workload);
+	if (here)
+		put(p, "</a>");
+	if (*s->place) {
+		put(p, " on ");
+		text(p, s->place);
+	}
+}
+
+static void effect(struct page *p, const struct change_row *c, const char *class)
+{
+	buf_printf(p->out, "<p class=\"effect %s\">%+.1f&nbsp;%%", class, 100 * c->est);
+	if (isfinite(c->lo) && isfinite(c->hi))
+		buf_printf(p->out, " <small class=\"soft\">[%+.1f, %+.1f]</small>", 100 * c->lo,
+			   100 * c->hi);
+	put(p, "</p>\n");
+}
+
+static void from_to(struct page *p, const char *was, const char *is)
+{
+	put(p, " ");
+	text(p, was ? was : "(not known)");
+	put(p, " \xe2\x86\x92 "); /* an arrow to the right */
+	text(p, is ? is : "(not known)");
+}
+
+static void cause(struct page *p, const struct cause_row *c)
+{
+	buf_printf(p->out, "<p>%s: <b>%s", c->proved ? "Proved cause" : "Likeliest cause",
+		   c->kind == CAUSE_NODE ? "node " : "");
+	text(p, c->key);
+	put(p, "</b>");
+	if (c->was || c->is)
+		from_to(p, c->was, c->is);
+	put(p, "<br><span class=\"soft\">");
+	text(p, c->why);
+	put(p, "</span></p>\n");
+}
+
+static void note(struct page *p, const struct regression_row *r)
+{
+	if (!r->note)
+		return;
+	put(p, "<p class=\"quote\">");
+	text(p, r->note);
+	put(p, " <span class=\"soft\">");
+	text(p, r->who ? r->who : "fettle");
+	put(p, "</span></p>\n");
+}
+
+/* The nights in which it may have come, by the series that speaks for it. */
+static void came(struct page *p, const struct regression_view *v)
+{
+	const struct change_row *c = v->n_moved ? &v->moved[0].change : NULL;
+
+	buf_printf(p->out, "<p class=\"soft\">Night of %s", v->row.night);
+	if (c && !str_eq(c->first_night, c->last_night))
+		buf_printf(p->out, ", between %s and %s", c->first_night, c->last_night);
+	put(p, "</p>\n");
+}
+
+static void regression_card(struct page *p, const struct regression_view *v)
+{
+	const char *class = regression_class(&v->row);
+
+	buf_printf(p->out,
+		   "<article class=\"card reg\" id=\"r%lld\">\n<div class=\"row\"><h3>#%lld</h3>"
+		   "<span class=\"badge %s\">%s, %s</span><span class=\"soft\">%s</span></div>\n",
+		   (long long)v->row.id, (long long)v->row.id, class,
+		   regression_kind_name(v->row.kind), change_level_name(v->row.level),
+		   regression_state_name(v->row.state));
+	if (v->n_moved) {
+		const struct change_row *c = &v->moved[0].change;
+
+		effect(p, c, class);
+		put(p, "<p>");
+		series_link(p, &v->moved[0].series);
+		if (v->n_moved > 1)
+			buf_printf(p->out, " <span class=\"soft\">and %zu more</span>",
+				   v->n_moved - 1);
+		put(p, "</p>\n");
+	}
+	came(p, v);
+	if (v->n_causes)
+		cause(p, &v->causes[0]);
+	note(p, &v->row);
+	put(p, "</article>\n");
+}
+
+static void closed_row(struct page *p, const struct regression_view *v)
+{
+	buf_printf(p->out,
+		   "<tr id=\"r%lld\"><td class=\"n\">#%lld</td><td>%s</td><td>%s</td><td>%s"
+		   "</td><td class=\"n\">",
+		   (long long)v->row.id, (long long)v->row.id, v->row.night,
+		   regression_state_name(v->row.state), regression_word(&v->row));
+	if (v->n_moved) {
+		buf_printf(p->out, "%+.1f&nbsp;%%</td><td>", 100 * v->moved[0].change.est);
+		series_link(p, &v->moved[0].series);
+	} else {
+		put(p, "</td><td>");
+	}
+	put(p, "</td><td>");
+	text(p, v->row.note);
+	put(p, "</td></tr>\n");
+}
+
+static void closed_table(struct page *p, size_t n)
+{
+	buf_printf(p->out,
+		   "<details><summary>%zu closed</summary><div class=\"wide\"><table>\n<tr><th "
+		   "class=\"n\">#</th><th>night</th><th>state</th><th>kind</th><th "
+		   "class=\"n\">change</th><th>series</th><th>note</th></tr>\n",
+		   n);
+	for (size_t i = 0; i < p->n_r; i++)
+		if (!is_watched(&p->r[i].row))
+			closed_row(p, &p->r[i]);
+	put(p, "</table></div></details>\n");
+}
+
+static void regressions(struct page *p)
+{
+	size_t watched = 0;
+
+	put(p, "<section><h2>Regressions</h2>\n");
+	for (size_t i = 0; i < p->n_r; i++)
+		watched += is_watched(&p->r[i].row);
+	if (watched == 0)
+		put(p, "<p>None is open.</p>\n");
+	else
+		put(p, "<div class=\"cards\">\n");
+	for (int suspects = 0; suspects < 2; suspects++)
+		for (size_t i = 0; i < p->n_r; i++)
+			if (is_watched(&p->r[i].row) &&
+			    (p->r[i].row.level == CHANGE_SUSPECT) == suspects)
+				regression_card(p, &p->r[i]);
+	if (watched)
+		put(p, "</div>\n");
+	if (watched < p->n_r)
+		closed_table(p, p->n_r - watched);
+	put(p, "</section>\n");
+}
+
+/* -- time line -------------------------------------------------------------------------------- */
+
+/* A change of the environment, whichever series saw it. */
+struct seen {
+	const struct nights_event *event;
+	size_t series; /* that saw it */
+};
+
+static int compare_events(const struct nights_event *a, const struct nights_event *b)
+{
+	int d = strcmp(a->night, b->night);
+
+	if (d == 0)
+		d = strcmp(a->key, b->key);
+	if (d == 0)
+		d = strcmp(a->was ? a->was : "", b->was ? b->was : "");
+	return d ? d : strcmp(a->is ? a->is : "", b->is ? b->is : "");
+}
+
+static int by_event(const void *a, const void *b)
+{
+	return compare_events(((const struct seen *)a)->event, ((const struct seen *)b)->event);
+}
+
+/* Each once, by night and key; heap. */
+static struct seen *collect(const struct page *p, size_t *n)
+{
+	struct seen *v = NULL;
+	size_t all = 0, cap = 0, used = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < p->v[i].n_events; k++) {
+			v = xgrow(v, all, &cap, sizeof *v);
+			v[all++] = (struct seen){&p->v[i].events[k], 1};
+		}
+	if (all)
+		qsort(v, all, sizeof *v, by_event);
+	for (size_t i = 0; i < all; i++) {
+		if (used && compare_events(v[used - 1].event, v[i].event) == 0)
+			v[used - 1].series++;
+		else
+			v[used++] = v[i];
+	}
+	*n = used;
+	return v;
+}
+
+static double share(const struct page *p, int day)
+{
+	double at = p->last_day > p->first_day
+			    ? (double)(day - p->first_day) / (double)(p->last_day - p->first_day)
+			    : 0.5;
+
+	return 100 * fmin(fmax(at, 0), 1);
+}
+
+static void lane_begin(struct page *p, const char *name)
+{
+	put(p, "<div class=\"lane\"><span>");
+	if (*name)
+		text(p, name);
+	else
+		put(p, "&nbsp;");
+	put(p, "</span><div class=\"track\">");
+}
+
+static void lane_end(struct page *p)
+{
+	put(p, "</div></div>\n");
+}
+
+static void stone(struct page *p, const struct nights_event *v)
+{
+	buf_printf(p->out, "<span class=\"stone\" style=\"left:%.1f%%\" title=\"%s: ",
+		   share(p, nights_day(v->night)), v->night);
+	text(p, v->key);
+	from_to(p, v->was, v->is);
+	put(p, "\">\xe2\x97\x86</span>"); /* a black diamond */
+}
+
+static void regression_lane(struct page *p)
+{
+	lane_begin(p, "regressions");
+	for (size_t i = p->n_r; i-- > 0;) {
+		const struct regression_row *r = &p->r[i].row;
+		int day = nights_day(r->night);
+
+		if (day < p->first_day || day > p->last_day || r->state == REGRESSION_DISMISSED)
+			continue;
+		buf_printf(p->out,
+			   "<a class=\"pin %s\" href=\"#r%lld\" style=\"left:%.1f%%\" title=\"%s: "
+			   "%s, %s\">%lld</a>",
+			   is_watched(r) ? regression_class(r) : "soft", (long long)r->id,
+			   share(p, day), r->night, regression_word(r),
+			   regression_state_name(r->state), (long long)r->id);
+	}
+	lane_end(p);
+}
+
+/* Keys in the order in which they first changed. */
+static size_t lane_keys(const struct seen *v, size_t n, const char *keys[LANES_MAX])
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < n && used < LANES_MAX; i++) {
+		bool known = false;
+
+		for (size_t k = 0; k < used; k++)
+			known |= str_eq(keys[k], v[i].event->key);
+		if (!known)
+			keys[used++] = v[i].event->key;
+	}
+	return used;
+}
+
+static bool among(const char *const *keys, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(keys[i], key))
+			return true;
+	return false;
+}
+
+static void key_lanes(struct page *p, const struct seen *v, size_t n)
+{
+	const char *keys[LANES_MAX];
+	size_t n_keys = lane_keys(v, n, keys);
+	bool others = false;
+
+	for (size_t k = 0; k < n_keys; k++) {
+		lane_begin(p, keys[k]);
+		for (size_t i = 0; i < n; i++)
+			if (str_eq(v[i].event->key, keys[k]))
+				stone(p, v[i].event);
+		lane_end(p);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (among(keys, n_keys, v[i].event->key))
+			continue;
+		if (!others)
+			lane_begin(p, "other keys");
+		others = true;
+		stone(p, v[i].event);
+	}
+	if (others)
+		lane_end(p);
+}
+
+static void ruler(struct page *p)
+{
+	struct nights_tick ticks[NIGHTS_TICKS_MAX];
+	size_t n = nights_ticks(p->first_day, p->last_day, ticks);
+
+	lane_begin(p, "");
+	for (size_t i = 0; i < n; i++)
+		buf_printf(p->out, "<span class=\"ruler%s\" style=\"left:%.1f%%\">%s</span>",
+			   ticks[i].spare ? " spare" : "", share(p, ticks[i].day), ticks[i].label);
+	lane_end(p);
+}
+
+static void event_cells(struct page *p, const struct nights_event *v)
+{
+	buf_printf(p->out, "<tr><td>%s</td><td>", v->night);
+	text(p, v->key);
+	put(p, "</td><td>");
+	text(p, v->was ? v->was : "(not known)");
+	put(p, "</td><td>");
+	text(p, v->is ? v->is : "(not known)");
+	put(p, "</td>");
+}
+
+static void event_table(struct page *p, const struct seen *v, size_t n)
+{
+	size_t from = n > EVENT_ROWS_MAX ? n - EVENT_ROWS_MAX : 0;
+
+	buf_printf(p->out,
+		   "<details><summary>%zu change%s of the environment as a table%s</summary><div "
+		   "class=\"wide\"><table>\n<tr><th>night</th><th>key</th><th>was</th><th>is</th>"
+		   "<th class=\"n\">series</th></tr>\n",
+		   n, n == 1 ? "" : "s", from ? ", the newest 500" : "");
+	for (size_t i = n; i-- > from;) {
+		event_cells(p, v[i].event);
+		buf_printf(p->out, "<td class=\"n\">%zu</td></tr>\n", v[i].series);
+	}
+	put(p, "</table></div></details>\n");
+}
+
+static void time_line(struct page *p)
+{
+	size_t n = 0;
+	struct seen *v;
+
+	if (p->first_day > p->last_day)
+		return;
+	v = collect(p, &n);
+	put(p, "<section><h2>What changed when</h2>\n<div class=\"card\">\n");
+	regression_lane(p);
+	key_lanes(p, v, n);
+	ruler(p);
+	if (n)
+		event_table(p, v, n);
+	put(p, "</div></section>\n");
+	free(v);
+}
+
+/* -- series ----------------------------------------------------------------------------------- */
+
+static void mark_table(struct page *p, const struct nights_series *s)
+{
+	put(p, "<div class=\"wide\"><table>\n<tr><th>change</th><th>between</th><th "
+	       "class=\"n\">by</th><th>what</th></tr>\n");
+	for (size_t i = 0; i < s->n_marks; i++) {
+		const struct nights_mark *m = &s->marks[i];
+		struct buf words = {0};
+
+		nights_effect(m->est, m->lo, m->hi, &words);
+		buf_printf(p->out,
+			   "<tr><td>%s</td><td>%s and %s</td><td class=\"n\">%s</td><td>%s, %s",
+			   m->night, m->first, m->last, words.data,
+			   change_direction_name(m->direction),
+			   m->regression ? change_level_name(m->level) : "not tracked");
+		if (m->regression)
+			buf_printf(p->out, ", <a href=\"#r%lld\">#%lld</a> %s",
+				   (long long)m->regression, (long long)m->regression,
+				   regression_state_name(m->state));
+		if (m->why) {
+			put(p, ": ");
+			text(p, m->why);
+		}
+		put(p, "</td></tr>\n");
+		buf_free(&words);
+	}
+	put(p, "</table></div>\n");
+}
+
+static void series_event_table(struct page *p, const struct nights_series *s)
+{
+	put(p, "<div class=\"wide\"><table>\n<tr><th>night</th><th>key</th><th>was</th><th>is</th>"
+	       "</tr>\n");
+	for (size_t i = 0; i < s->n_events; i++) {
+		event_cells(p, &s->events[i]);
+		put(p, "</tr>\n");
+	}
+	put(p, "</table></div>\n");
+}
+
+static void point_table(struct page *p, const struct nights_series *s)
+{
+	size_t shown = p->rows > ROWS_MAX && s->n > ROWS_OF_MANY ? ROWS_OF_MANY : s->n;
+
+	put(p, "<div class=\"wide\"><table>\n<tr><th>night</th><th class=\"n\">value</th><th "
+	       "class=\"n\">sd</th><th class=\"n\">n</th></tr>\n");
+	for (size_t i = s->n; i-- > s->n - shown;) {
+		const struct point_row *q = &s->points[i];
+
+		buf_printf(p->out, "<tr><td>%s</td><td class=\"n\">%.6g</td><td class=\"n\">",
+			   q->night, q->value);
+		if (isfinite(q->sd))
+			buf_printf(p->out, "%.3g", q->sd);
+		buf_printf(p->out, "</td><td class=\"n\">%d</td></tr>\n", q->n);
+	}
+	put(p, "</table></div>\n");
+	if (shown < s->n)
+		buf_printf(p->out,
+			   "<p class=\"soft\">The newest %zu nights; <code>fettle history %lld "
+			   "--all</code> has every one.</p>\n",
+			   shown, (long long)s->row.id);
+}
+
+static void tables(struct page *p, const struct nights_series *s)
+{
+	struct buf words = {0};
+
+	nights_chart_words(s, &words);
+	put(p, "<details><summary>As a table</summary>\n<p class=\"soft\">");
+	text(p, words.data);
+	put(p, "</p>\n");
+	if (s->n_marks)
+		mark_table(p, s);
+	if (s->n_events)
+		series_event_table(p, s);
+	point_table(p, s);
+	put(p, "</details>\n");
+	buf_free(&words);
+}
+
+static void newest(struct page *p, const struct nights_series *s)
+{
+	const struct nights_mark *last = NULL;
+
+	for (size_t i = 0; i < s->n_marks; i++)
+		if (nights_alarming(&s->marks[i]))
+			last = &s->marks[i];
+	put(p, "<span class=\"now\">");
+	if (last)
+		buf_printf(p->out, "<span class=\"%s\">%+.1f&nbsp;%% since %s</span> · ",
+			   nights_mark_class(last), 100 * last->est, last->night);
+	put(p, "<b>");
+	nights_value(s->points[s->n - 1].value, p->out);
+	put(p, "</b>");
+	if (*s->row.unit && !str_eq(s->row.unit, "1")) {
+		put(p, "&nbsp;");
+		text(p, s->row.unit);
+	}
+	put(p, "</span>");
+}
+
+static void figure(struct page *p, const struct nights_series *s)
+{
+	_cleanup_free_ char *title = nights_title(&s->row);
+
+	buf_printf(p->out, "<figure class=\"card\" id=\"s%lld\"><figcaption><div><h3>",
+		   (long long)s->row.id);
+	text(p, title);
+	buf_printf(p->out, "</h3><span class=\"soft\">series %lld%s</span></div>",
+		   (long long)s->row.id,
+		   s->row.better == BETTER_UP     ? " · more is better"
+		   : s->row.better == BETTER_DOWN ? " · less is better"
+						  : "");
+	if (s->n)
+		newest(p, s);
+	put(p, "</figcaption>\n");
+	if (s->n) {
+		nights_chart(s, p->first_day, p->last_day, p->out);
+		tables(p, s);
+	} else {
+		put(p, "<p class=\"soft\">No night yet.</p>\n");
+	}
+	put(p, "</figure>\n");
+}
+
+static bool same_group(const struct series_row *a, const struct series_row *b)
+{
+	return str_eq(a->workload, b->workload) && str_eq(a->place, b->place) &&
+	       str_eq(a->config, b->config) && a->source == b->source;
+}
+
+static void group_heading(struct page *p, const struct series_row *s)
+{
+	put(p, "<section><h2>");
+	text(p, s->workload);
+	put(p, " <small>");
+	if (*s->place) {
+		put(p, "on ");
+		text(p, s->place);
+		put(p, " · ");
+	}
+	put(p, series_source_name(s->source));
+	if (*s->config) {
+		put(p, " · configuration ");
+		_cleanup_free_ char *brief = xstrndup(s->config, 8);
+
+		text(p, brief);
+	}
+	put(p, "</small></h2>\n<div class=\"grid2\">\n");
+}
+
+static void all_series(struct page *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		if (i == 0 || !same_group(&p->v[i - 1].row, &p->v[i].row)) {
+			if (i)
+				put(p, "</div></section>\n");
+			group_heading(p, &p->v[i].row);
+		}
+		figure(p, &p->v[i]);
+	}
+	if (p->n)
+		put(p, "</div></section>\n");
+}
+
+/* -- page ------------------------------------------------------------------------------------- */
+
+static void measure(struct page *p)
+{
+	p->first_day = 1;
+	p->last_day = 0;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct nights_series *s = &p->v[i];
+		int first, last;
+
+		if (s->n == 0)
+			continue;
+		first = nights_day(s->points[0].night);
+		last = nights_day(s->points[s->n - 1].night);
+		if (p->first_day > p->last_day || first < p->first_day)
+			p->first_day = first;
+		if (last > p->last_day)
+			p->last_day = last;
+		p->rows += s->n;
+	}
+}
+
+static void header(struct page *p, const char *title)
+{
+	size_t open = 0, suspects = 0;
+	char first[11], last[11];
+
+	for (size_t i = 0; i < p->n_r; i++) {
+		open += regressions_status(&p->r[i], 1) != 0;
+		suspects += p->r[i].row.level == CHANGE_SUSPECT && is_watched(&p->r[i].row);
+	}
+	put(p, "<header><h1>");
+	text(p, title);
+	put(p, " over nights</h1>\n<p class=\"head\">");
+	buf_printf(p->out, "<span>%zu series</span>", p->n);
+	if (p->first_day <= p->last_day) {
+		nights_of_day(p->first_day, first);
+		nights_of_day(p->last_day, last);
+		buf_printf(p->out, "<span>%s to %s</span>", first, last);
+	}
+	buf_printf(p->out,
+		   "<span class=\"%s\">%zu confirmed regression%s open</span><span>%zu "
+		   "suspected</span></p></header>\n",
+		   open ? "worse" : "better", open, open == 1 ? "" : "s", suspects);
+}
+
+void nights_page(const char *title, const struct nights_series *v, size_t n,
+		 const struct regression_view *r, size_t n_r, struct buf *out)
+{
+	struct page p = {.v = v, .n = n, .r = r, .n_r = n_r, .out = out};
+	struct buf sheet = {0};
+
+	measure(&p);
+	buf_str(&sheet, css);
+	buf_str(&sheet, nights_chart_css);
+	html_head(out, title, sheet.data);
+	header(&p, title);
+	put(&p, "<main>\n");
+	regressions(&p);
+	time_line(&p);
+	if (n)
+		put(&p,
+		    "<p class=\"legend\">Dots: nights. Line: mean between changes. Upright line: "
+		    "a change, broken while it is only suspected; shaded: the nights in which it "
+		    "may have come. Diamonds: the environment changed.</p>\n");
+	all_series(&p);
+	put(&p, "</main>\n");
+	html_tail(out);
+	buf_free(&sheet);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Regressions for a terminal: the list, and all of one. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+#include "orchestrator/report/nights.h"
+#include "orchestrator/report/regressions.h"
+#include "orchestrator/report/text.h"
+
+#define RED    "\033[31m"
+#define GREEN  "\033[32m"
+#define YELLOW "\033[33m"
+#define BOLD   "\033[1m"
+#define RESET  "\033[0m"
+
+enum { EFFECT_COLUMNS = 24, STATE_COLUMNS = 12 };
+
+static void coloured(bool colour, const char *code, const char *text, struct buf *out)
+{
+	if (colour)
+		buf_str(out, code);
+	text_line(out, text);
+	if (colour)
+		buf_str(out, RESET);
+}
+
+static const char *colour_of(const struct regression_row *r)
+{
+	if (r->level == CHANGE_SUSPECT || r->kind == REGRESSION_SHIFT)
+		return YELLOW;
+	return r->kind == REGRESSION_WORSE ? RED : GREEN;
+}
+
+static void pad(struct buf *out, size_t from, size_t columns)
+{
+	while (out->len - from < columns)
+		buf_char(out, ' ');
+}
+
+static void series_words(const struct series_row *s, struct buf *out)
+{
+	_cleanup_free_ char *title = nights_title(s);
+
+	text_line(out, title);
+	buf_str(out, " of ");
+	text_line(out, s->workload);
+	if (*s->place) {
+		buf_str(out, " on ");
+		text_line(out, s->place);
+	}
+}
+
+/* -- list ------------------------------------------------------------------------------------- */
+
+static void list_entry(const struct regression_view *v, const struct regression_style *st,
+		       struct buf *out)
+{
+	const struct regression_moved *m = v->n_moved ? &v->moved[0] : NULL;
+	size_t from;
+
+	buf_printf(out, "%4lld  ", (long long)v->row.id);
+	from = out->len;
+	buf_str(out, regression_state_name(v->row.state));
+	pad(out, from, STATE_COLUMNS);
+	buf_printf(out, "  %s  ", v->row.night);
+	coloured(st->colour, colour_of(&v->row), regression_word(&v->row), out);
+	buf_printf(out, "%*s  ", (int)(7 - strlen(regression_word(&v->row))), "");
+	from = out->len;
+	if (m)
+		nights_effect(m->change.est, m->change.lo, m->change.hi, out);
+	pad(out, from, EFFECT_COLUMNS);
+	if (m) {
+		buf_str(out, "  ");
+		series_words(&m->series, out);
+	}
+	if (v->n_moved > 1)
+		buf_printf(out, " and %zu more", v->n_moved - 1);
+	buf_char(out, '\n');
+	if (v->n_causes) {
+		buf_printf(out, "      %s ",
+			   v->causes[0].proved ? "proved cause:" : "likeliest cause:");
+		regression_cause(&v->causes[0], out);
+		buf_char(out, '\n');
+	}
+	if (v->row.note) {
+		buf_str(out, "      ");
+		text_line(out, v->row.who ? v->row.who : "fettle");
+		buf_str(out, ": ");
+		text_line(out, v->row.note);
+		buf_char(out, '\n');
+	}
+}
+
+/* `remark` stands behind what is to be typed. */
+static void command(const struct regression_style *st, const char *verb, int64_t id,
+		    const char *rest, const char *remark, struct buf *out)
+{
+	text_sh(out, st->program);
+	buf_printf(out, " %s %lld%s", verb, (long long)id, rest);
+	if (st->workspace) {
+		buf_str(out, " -w ");
+		text_sh(out, st->workspace);
+	}
+	buf_printf(out, "%s%s\n", *remark ? "   " : "", remark);
+}
+
+void regressions_text(const struct regression_view *v, size_t n, const struct regression_style *st,
+		      struct buf *out)
+{
+	size_t open = 0, suspects = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct regression_row *r = &v[i].row;
+
+		list_entry(&v[i], st, out);
+		open += regressions_status(&v[i], 1) != 0;
+		suspects += r->level == CHANGE_SUSPECT && r->state == REGRESSION_OPEN;
+	}
+	if (n)
+		buf_char(out, '\n');
+	buf_printf(out, "%zu confirmed and open, %zu suspected (?: not measured again yet)\n", open,
+		   suspects);
+	if (n) {
+		buf_str(out, "all about one: ");
+		command(st, "regressions show", v[0].row.id, "", "", out);
+	}
+}
+
+/* -- one -------------------------------------------------------------------------------------- */
+
+static void heading(const struct regression_view *v, const struct regression_style *st,
+		    struct buf *out)
+{
+	const struct regression_row *r = &v->row;
+
+	buf_printf(out, "regression %lld: ", (long long)r->id);
+	coloured(st->colour, colour_of(r), regression_kind_name(r->kind), out);
+	buf_printf(out, ", %s, %s", change_level_name(r->level), regression_state_name(r->state));
+	if (r->note || r->who) {
+		buf_str(out, " by ");
+		text_line(out, r->who ? r->who : "fettle");
+	}
+	if (r->note) {
+		buf_str(out, ": ");
+		text_line(out, r->note);
+	}
+	buf_printf(out, "\nnight %s, seen on %s", r->night, r->found_night);
+	if (*r->confirmed_night)
+		buf_printf(out, ", confirmed on %s", r->confirmed_night);
+	buf_char(out, '\n');
+}
+
+static void moved_lines(const struct regression_view *v, struct buf *out)
+{
+	if (v->n_moved)
+		buf_str(out, "\nmoved\n");
+	for (size_t i = 0; i < v->n_moved; i++) {
+		const struct change_row *c = &v->moved[i].change;
+		size_t from;
+
+		buf_str(out, "  ");
+		from = out->len;
+		nights_effect(c->est, c->lo, c->hi, out);
+		pad(out, from, EFFECT_COLUMNS);
+		buf_printf(out, " %-7s  ", change_direction_name(c->direction));
+		series_words(&v->moved[i].series, out);
+		buf_printf(out, " (series %lld)", (long long)c->series);
+		if (c->level != v->row.level)
+			buf_printf(out, ", %s", change_level_name(c->level));
+		if (str_eq(c->first_night, c->last_night))
+			buf_printf(out, ", from %s\n", c->night);
+		else
+			buf_printf(out, ", between %s and %s\n", c->first_night, c->last_night);
+	}
+}
+
+/* What re-runs said, each once: series that were measured together share their sentence. */
+static void rerun_lines(const struct regression_view *v, struct buf *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < v->n_moved; i++) {
+		const char *why = v->moved[i].change.why;
+		bool told = !why;
+
+		for (size_t k = 0; !told && k < i; k++)
+			told = str_eq(v->moved[k].change.why, why);
+		if (told)
+			continue;
+		buf_str(out, any ? "  " : "\nmeasured again\n  ");
+		any = true;
+		text_line(out, why);
+		buf_char(out, '\n');
+	}
+}
+
+static void cause_lines(const struct regression_view *v, struct buf *out)
+{
+	bool probes = false;
+
+	for (size_t i = 0; i < v->n_causes; i++) {
+		const struct cause_row *c = &v->causes[i];
+
+		if (c->kind == CAUSE_METRIC) {
+			probes = true;
+			continue;
+		}
+		buf_printf(out, "%s  %d. ", i ? "" : "\ncauses, likeliest first\n", c->rank);
+		regression_cause(c, out);
+		buf_printf(out, "%s\n     ", c->proved ? "  (proved)" : "");
+		text_line(out, c->why);
+		buf_char(out, '\n');
+	}
+	if (probes)
+		buf_str(out, "\nmoved with it\n");
+	for (size_t i = 0; i < v->n_causes; i++) {
+		if (v->causes[i].kind != CAUSE_METRIC)
+			continue;
+		buf_str(out, "  ");
+		regression_cause(&v->causes[i], out);
+		buf_str(out, ": ");
+		text_line(out, v->causes[i].why);
+		buf_char(out, '\n');
+	}
+}
+
+static bool may_bisect(const struct regression_view *v)
+{
+	for (size_t i = 0; i < v->n_causes; i++)
+		if (v->causes[i].kind == CAUSE_ENVIRONMENT && v->causes[i].was)
+			return true;
+	return false;
+}
+
+static void next_lines(const struct regression_view *v, const struct regression_style *st,
+		       struct buf *out)
+{
+	bool closed = v->row.state != REGRESSION_OPEN && v->row.state != REGRESSION_ACKNOWLEDGED;
+	int64_t id = v->row.id;
+
+	buf_str(out, "\nnext\n");
+	if (v->n_moved) {
+		buf_str(out, "  ");
+		command(st, "history", v->moved[0].series.id, "", "", out);
+	}
+	if (!closed && may_bisect(v)) {
+		buf_str(out, "  ");
+		command(st, "regressions bisect", id, "", "which of the causes it is", out);
+	}
+	buf_str(out, "  ");
+	if (closed) {
+		command(st, "regressions reopen", id, " --note WHY", "", out);
+		return;
+	}
+	if (v->row.state == REGRESSION_OPEN)
+		command(st, "regressions ack", id, " --note TEXT", "somebody works on it", out);
+	else
+		command(st, "regressions fix", id, " --note TEXT", "it is mended", out);
+	buf_str(out, "  ");
+	command(st, "regressions accept", id, " --note WHY", "it is the new normal", out);
+}
+
+void regression_text(const struct regression_view *v, const struct regression_style *st,
+		     struct buf *out)
+{
+	heading(v, st, out);
+	moved_lines(v, out);
+	rerun_lines(v, out);
+	cause_lines(v, out);
+	if (v->nodes.n)
+		buf_str(out, "\nnodes of the first night after the change\n  ");
+	for (size_t i = 0; i < v->nodes.n; i++) {
+		buf_str(out, i ? ", " : "");
+		text_line(out, v->nodes.v[i]);
+	}
+	if (v->nodes.n)
+		buf_char(out, '\n');
+	next_lines(v, st, out);
+}
