@@ -229,7 +229,7 @@ check-cli: programs $(PROG_BIN) ## command line tests (T=name: only name.bats)
 	@sh tests/run.sh $(B)/tap-cli $(call chosen,$(CLI_TESTS),.bats)
 check-faults: programs $(PROG_BIN) ## tests with injected faults
 	@sh tests/run.sh $(B)/tap-faults $(call chosen,$(FAULT_TESTS),.bats)
-check-slurm: programs $(PROG_BIN) ## tests on a Slurm cluster that they start themselves
+check-slurm: programs $(PROG_BIN) $(B)/tests/unit/sched_contract_test ## tests on a Slurm cluster that they start themselves
 	@sh tests/run.sh $(B)/tap-slurm $(call chosen,$(SLURM_TESTS),.bats)
 asan: ## unit and CLI tests under the address and undefined-behaviour sanitisers
 	@$(MAKE) MODE=asan WERROR=-Werror check-unit

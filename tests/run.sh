@@ -3,9 +3,9 @@
 # run.sh TAPDIR FILE... : run test programs and .bats files under prove, then print the total as
 # "N passed, N failed". Each file's TAP is kept in TAPDIR. A skipped test is a failed one: what is
 # missing on this machine must be seen. No test at all is a failure.
-# Files under tests/faults run one after the other, after all others; so do campaigns whose truth is
-# planted in time. Those under tests/slurm come last, two at a time: each has a cluster of its own and
-# waits most of the time.
+# Most tests run $TEST_JOBS at a time (3: many wait). Campaigns whose truth is planted in time then run
+# alone. Files under tests/faults come last, one after the other, and beside them those under
+# tests/slurm: each of these has a cluster of its own, and both wait most of the time.
 set -u
 
 if [ "$1" = --one ]; then # called by prove for one file
@@ -41,6 +41,7 @@ export TAPDIR CMOCKA_MESSAGE_OUTPUT
 
 together=''
 alone=''
+faults=''
 slurm=''
 long='' # those that wait longest begin first, so that none is left at the end
 slurm_long=''
@@ -48,19 +49,22 @@ for f in "$@"; do
 	case $f in
 	tests/slurm/sched.bats | tests/slurm/states.bats | tests/slurm/pilots.bats) slurm_long="$slurm_long $f" ;;
 	tests/slurm/*) slurm="$slurm $f" ;;
-	tests/faults/* | tests/cli/planted.bats) alone="$alone $f" ;;
+	tests/faults/*) faults="$faults $f" ;;
+	tests/cli/planted.bats) alone="$alone $f" ;;
 	tests/cli/planted-faults.bats | tests/cli/workloads.bats) long="$long $f" ;;
 	*) together="$together $f" ;;
 	esac
 done
 together="$long $together"
 slurm="$slurm_long $slurm"
+rules='--rules seq=tests/faults/**' # begun first, as rules of one kind are taken in their order
+for f in $slurm; do rules="$rules --rules seq=$f"; done
 rc=0
 # shellcheck disable=SC2086 # lists of our own file names
 {
-	[ "$together" = " " ] || prove --timer -j"${TEST_JOBS:-2}" --exec "sh $0 --one" $together || rc=1
+	[ "$together" = " " ] || prove --timer -j"${TEST_JOBS:-3}" --exec "sh $0 --one" $together || rc=1
 	[ -z "$alone" ] || prove --timer --exec "sh $0 --one" $alone || rc=1
-	[ "$slurm" = " " ] || prove --timer -j2 --exec "sh $0 --one" $slurm || rc=1
+	[ "$faults$slurm" = " " ] || prove --timer -j4 $rules --exec "sh $0 --one" $faults $slurm || rc=1
 }
 
 died=$(find "$TAPDIR" -name '*.died' | wc -l)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Scheduler slurm_cli, where it differs from slurm: commands that are missing, users' defaults, node lists. That it does what
-# slurm does: the contract (sched.bats), and long/commands.bats.
+# slurm does: the contract (contract.bats), and long/commands.bats.
 
 setup() {
 	load common

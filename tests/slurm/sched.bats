@@ -29,13 +29,6 @@ teardown() {
 	expect 'ok 4 4 4 Slurm *, cluster fettle, partition tune: 4 of 4 nodes idle, 0 down or drained, at most 120 min'
 }
 
-@test "what every scheduler must do" {
-	FETTLE_BUILD=$BUILD FETTLE_TEST_SLURM=$BATS_TEST_TMPDIR run "$BUILD/tests/unit/sched_contract_test"
-	echo "$output"
-	[ "$status" = 0 ]
-	[[ $output == *slurm* ]]
-}
-
 @test "submit, run, done: the agent's records are there" {
 	dir=$(new_block 'echo hello; env' 2)
 	submit "$(new_token)" "$dir" nodes=2 cpus=2

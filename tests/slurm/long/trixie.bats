@@ -27,7 +27,7 @@ there() {
 }
 
 @test "scheduler slurm does all that it does on this machine's Slurm" {
-	there bats --tap tests/slurm/sched.bats
+	there bats --tap tests/slurm/contract.bats tests/slurm/sched.bats
 	[ "$(grep -c '^ok' <<<"$output")" -gt 20 ]
 }
 
