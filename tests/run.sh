@@ -47,7 +47,7 @@ long='' # those that wait longest begin first, so that none is left at the end
 slurm_long=''
 for f in "$@"; do
 	case $f in
-	tests/slurm/sched.bats | tests/slurm/states.bats | tests/slurm/pilots.bats) slurm_long="$slurm_long $f" ;;
+	tests/slurm/sched.bats | tests/slurm/states.bats | tests/slurm/pilots.bats | tests/slurm/contract.bats) slurm_long="$slurm_long $f" ;;
 	tests/slurm/*) slurm="$slurm $f" ;;
 	tests/faults/*) faults="$faults $f" ;;
 	tests/cli/planted.bats) alone="$alone $f" ;;
