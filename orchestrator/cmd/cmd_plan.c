@@ -111,9 +111,11 @@ static char *noise_origin(const struct outline *o)
 
 static void print_steps(const struct outline *o)
 {
-	printf("  baseline    %3zu runs  (%zu A/A blocks)\n", o->aa_runs, o->aa_blocks);
-	if (o->night_runs)
+	if (o->night_runs) {
+		printf("  each night  %3zu runs\n", o->night_runs);
 		return;
+	}
+	printf("  baseline    %3zu runs  (%zu A/A blocks)\n", o->aa_runs, o->aa_blocks);
 	printf("  screen      %3zu runs  (%zu candidates, one knob each)\n", o->screen_runs,
 	       o->candidates);
 	printf("  validation  %3zu runs at most\n", o->confirm_runs);
@@ -141,8 +143,6 @@ static void print_runs(const struct outline *o)
 		printf(" at %.3g s a run (%s)", o->trial_s, from);
 	}
 	printf("\n");
-	if (o->night_runs)
-		printf("  each night  %3zu runs, warm-up among them\n", o->night_runs);
 }
 
 static void print_canary(const struct recipe *r)

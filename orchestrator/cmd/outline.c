@@ -173,12 +173,14 @@ static void count_runs(const struct recipe *r, const struct design_question *q, 
 		  o->warm_runs + o->profile_runs;
 }
 
+/* A canary has its nights and nothing else. */
 static void count_night(const struct recipe *r, struct outline *o)
 {
-	size_t blocks = (size_t)r->canary.blocks;
+	size_t blocks = (size_t)r->canary.blocks, arms = r->canary.alone ? 1 : 2;
 
-	o->night_runs = blocks *
-			((r->canary.alone ? 1 : 2) * (size_t)r->repeats + (size_t)r->warmup_trials);
+	o->night_runs = blocks * arms * (size_t)r->repeats;
+	o->warm_runs = blocks * (size_t)r->warmup_trials;
+	o->runs = o->night_runs + o->warm_runs;
 }
 
 static void count_hours(const struct recipe *r, struct outline *o)
@@ -210,9 +212,10 @@ void outline_make(const struct recipe *r, const struct outline_given *g, struct 
 	look_back(r, g, o);
 	if (r->ladder.n)
 		count_rungs(r, o);
+	else if (r->canary.blocks)
+		count_night(r, o);
 	else
 		count_runs(r, &q, o);
-	count_night(r, o);
 	count_hours(r, o);
 	o->blocks_left = blocks_in_reach(r, runs_left(r, o));
 	q.noise = o->noise;

@@ -29,7 +29,7 @@ enum outline_source { OUTLINE_ASSUMED, OUTLINE_GIVEN, OUTLINE_MEASURED };
 struct outline {
 	size_t candidates, aa_blocks, aa_runs, screen_runs, confirm_runs, final_runs, soak_runs,
 		ladder_runs, warm_runs, profile_runs, runs; /* of a ladder: when every rung holds */
-	size_t night_runs; /* of a canary, a night; not among runs */
+	size_t night_runs; /* of a canary, whose runs are those of one night */
 	struct design_answer answer;
 	double noise, gain, trial_s;  /* trial_s 0: unknown */
 	double node_hours, gpu_hours; /* NaN: unknown, or no GPUs are asked for */

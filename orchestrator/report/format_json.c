@@ -8,6 +8,7 @@
 #include "orchestrator/base/clock.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/report/canaries.h"
 #include "orchestrator/report/objectives.h"
 #include "orchestrator/report/sizes.h"
 #include "orchestrator/report/report.h"
@@ -734,6 +735,7 @@ static int write_json(const struct report *r, struct buf *out, struct err *e)
 	json_set(o, "ablation", ablations(r));
 	if (r->recipe->ladder.n)
 		json_set(o, "rungs", rungs(r));
+	report_canaries_json(r, o);
 	fix(r, o);
 	json_set(o, "ranking", ranking(r));
 	json_set(o, "faults", faults(r));

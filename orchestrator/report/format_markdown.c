@@ -107,27 +107,36 @@ static void target(const struct report *r, struct buf *b)
 	buf_str(b, p->n_guards ? ".\n" : "Guards: none declared; failures always count.\n");
 }
 
+static void steps(const struct report *r, struct buf *b)
+{
+	mdlog_baseline(r, b);
+	mdlog_hypotheses(r, b);
+	if (r->recipe->ladder.n)
+		return;
+	mdlog_experiment(r, b);
+	mdlog_validation(r, b);
+	mdlog_fixing(r, b);
+	mdlog_ranking(r, b);
+}
+
 static int write_markdown(const struct report *r, struct buf *b, struct err *e)
 {
 	(void)e;
 	head(r, b);
 	summary(r, b);
 	target(r, b);
-	mdlog_baseline(r, b);
-	mdlog_hypotheses(r, b);
-	if (!r->recipe->ladder.n) {
-		mdlog_experiment(r, b);
-		mdlog_validation(r, b);
-		mdlog_fixing(r, b);
-		mdlog_ranking(r, b);
-	}
+	if (!r->recipe->canary.blocks)
+		steps(r, b);
+	mdlog_canaries(r, b);
 	mdlog_tradeoffs(r, b);
 	mdlog_sizes(r, b);
-	mdlog_negatives(r, b);
+	if (!r->recipe->canary.blocks)
+		mdlog_negatives(r, b);
 	mdlog_faults(r, b);
 	mdlog_quality(r, b);
 	mdlog_events(r, b);
-	mdlog_alpha(&r->alpha, b);
+	if (!r->recipe->canary.blocks)
+		mdlog_alpha(&r->alpha, b);
 	mdlog_cost(r, b);
 	mdlog_unit_costs(r, b);
 	mdlog_reproduce(r, b);

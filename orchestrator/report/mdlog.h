@@ -10,6 +10,7 @@
 
 /* mdlog_measure.c: steps 1 to 3 */
 void mdlog_baseline(const struct report *r, struct buf *b);
+void mdlog_canaries(const struct report *r, struct buf *b);
 void mdlog_hypotheses(const struct report *r, struct buf *b);
 void mdlog_experiment(const struct report *r, struct buf *b);
 

@@ -8,6 +8,7 @@
 
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/report/canaries.h"
 #include "orchestrator/report/markdown.h"
 
 /* -- 4 validation ----------------------------------------------------------------------------- */
@@ -277,6 +278,21 @@ static void fingerprint(const char *text, struct buf *b)
 	}
 }
 
+/* The newest look at it in another environment. */
+static void revalidated(const struct report *r, struct buf *b)
+{
+	for (size_t i = 0; i < r->n_canaries; i++) {
+		const struct report_canary *c = &r->canaries[i];
+
+		if (c->row.purpose != CANARY_REVALIDATE)
+			continue;
+		buf_str(b, "- In another environment: ");
+		md_text(b, report_canary_note(c));
+		buf_char(b, '\n');
+		return;
+	}
+}
+
 static void fix_lines(const struct report *r, struct buf *b)
 {
 	_cleanup_free_ char *text = config_text(&r->fix_config);
@@ -303,6 +319,7 @@ static void fix_lines(const struct report *r, struct buf *b)
 	buf_str(b, "\n- Fixed: ");
 	md_time(b, r->fix.at_us);
 	buf_char(b, '\n');
+	revalidated(r, b);
 }
 
 static bool in_step_5(enum stage_kind k)

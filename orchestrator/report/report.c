@@ -9,6 +9,7 @@
 #include "experiments/stats.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/report/canaries.h"
 #include "orchestrator/report/objectives.h"
 #include "orchestrator/report/sizes.h"
 
@@ -58,6 +59,7 @@ void report_free(struct report *r)
 	hypothesis_rows_free(rows, r->n_hyps);
 	report_objectives_done(r);
 	report_sizes_done(r);
+	report_canaries_done(r);
 	free(r->stages);
 	free(r->hyps);
 	finding_rows_free(r->findings, r->n_findings);
@@ -665,6 +667,8 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 		rc = report_objectives_load(db, r, l.stages, l.n_stages, e);
 	if (rc == 0)
 		rc = report_sizes_load(db, r, l.stages, l.n_stages, e);
+	if (rc == 0)
+		rc = report_canaries_load(db, r, e);
 	if (rc == 0)
 		load_alpha(&l);
 	stage_rows_free(l.stages, l.n_stages);

@@ -11,6 +11,7 @@
 
 #include "experiments/db.h"
 #include "experiments/decide.h"
+#include "experiments/history.h"
 #include "experiments/model.h"
 #include "experiments/query.h"
 #include "orchestrator/base/err.h"
@@ -88,6 +89,21 @@ struct report_sizes {
 	size_t n;
 };
 
+/* A canary stage, and a series that they feed. */
+struct report_canary {
+	struct canary_row row;
+	const struct report_stage *stage; /* in report.stages */
+};
+struct report_series {
+	struct series_row row;
+	size_t nights;
+	char first_night[11], last_night[11]; /* "": no point yet */
+	double last, usual; /* newest point, median of those before it; NaN: there is none */
+	int64_t regression; /* newest that is open or acknowledged; 0: none */
+	enum change_level level;
+	char since[11];
+};
+
 enum report_target {
 	TARGET_NONE, /* the campaign names none */
 	TARGET_MET,
@@ -144,6 +160,10 @@ struct report {
 	size_t n_ablations;
 	struct rung_row *rungs; /* of the scaling ladder */
 	size_t n_rungs;
+	struct report_canary *canaries; /* newest night first */
+	size_t n_canaries;
+	struct report_series *series;
+	size_t n_series;
 	struct node_row *nodes;
 	size_t n_nodes;
 	struct kvs effective; /* knob -> value in the baseline's processes; absent: not seen */

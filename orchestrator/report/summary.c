@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+#include "orchestrator/report/canaries.h"
 #include "orchestrator/report/report.h"
 #include "orchestrator/report/text.h"
 
@@ -268,6 +269,48 @@ static void tuning(const struct report *r, struct lines *l)
 	target(r, l);
 }
 
+/* The newest night, and the series that it feeds. */
+static void nights(const struct report *r, struct lines *l)
+{
+	bool canary = r->recipe->canary.blocks > 0;
+
+	if (r->n_canaries == 0) {
+		if (canary) {
+			buf_str(&l->line, "Nights: none was measured yet.");
+			end_line(l);
+		}
+		return;
+	}
+	for (size_t i = 0; i < r->n_canaries; i++) {
+		const struct report_canary *c = &r->canaries[i];
+
+		if (!str_eq(c->row.night, r->canaries[0].row.night))
+			break;
+		buf_str(&l->line, "Night ");
+		if (c->row.open)
+			buf_printf(&l->line, "%s: ", c->row.night);
+		buf_str(&l->line, report_canary_note(c)); /* which begins with its date */
+		end_line(l);
+	}
+	if (r->n_series) {
+		buf_str(&l->line, "Series:");
+		end_line(l);
+	}
+	for (size_t i = 0; i < r->n_series; i++) {
+		buf_str(&l->line, "  ");
+		report_series_text(&r->series[i], &l->line);
+		end_line(l);
+	}
+}
+
+static void five_steps(const struct report *r, struct lines *l)
+{
+	baseline(r, l);
+	bottleneck(r, l);
+	if (!r->recipe->ladder.n)
+		tuning(r, l);
+}
+
 void report_summary(const struct report *r, struct buf *out)
 {
 	struct lines l = {.out = out};
@@ -280,10 +323,9 @@ void report_summary(const struct report *r, struct buf *out)
 		buf_printf(&l.line, "Question: %s", r->recipe->question);
 		end_line(&l);
 	}
-	baseline(r, &l);
-	bottleneck(r, &l);
-	if (!r->recipe->ladder.n)
-		tuning(r, &l);
+	if (!r->recipe->canary.blocks)
+		five_steps(r, &l);
+	nights(r, &l);
 	cost(r, &l);
 	buf_free(&l.line);
 }
