@@ -96,6 +96,12 @@ static const char *old_value(const struct json *old, const char *key)
 	return v ? json_text(v, NULL) : NULL;
 }
 
+/* A value that differed between nodes ("a (n1), b (n2)") cannot be put back on all. */
+static bool of_all_nodes(const char *value)
+{
+	return !strstr(value, "), ");
+}
+
 /* Lay the value that each settable key had over the reference, which is the current configuration
  * so far. */
 static void set_back(struct campaign *c, const struct json *old, struct lineup *l)
@@ -108,7 +114,7 @@ static void set_back(struct campaign *c, const struct json *old, struct lineup *
 		const char *was = old_value(old, k->name);
 		struct bundle b = {0};
 
-		if (!was || !settable(c, k))
+		if (!was || !of_all_nodes(was) || !settable(c, k))
 			continue;
 		fingerprint_set(k, was, &b);
 		config_lay(r, &b, &l->reference);

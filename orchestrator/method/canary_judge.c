@@ -166,8 +166,9 @@ static int find_again(struct campaign *c, const struct stage_row *s, const struc
 	a->ci = stats_mean_ci(d, n, 0.95);
 	rc = pairs_guard_results(c, s, 1, &p, &a->guards, e);
 	pairs_done(&p);
-	a->env = fingerprint_json(c->sched->name);
-	if (rc == 0 && fix->fingerprint)
+	if (rc == 0)
+		rc = fingerprint_of_stage(c->ws->db, s->id, &a->env, e);
+	if (rc == 0 && a->env && fix->fingerprint)
 		rc = fingerprint_changes(fix->fingerprint, a->env, &a->changes, e);
 	return rc;
 }

@@ -12,6 +12,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/proc.h"
 #include "orchestrator/method/canary.h"
+#include "orchestrator/method/environment.h"
 #include "orchestrator/method/method.h"
 #include "orchestrator/method/table.h"
 
@@ -462,6 +463,8 @@ int canary_points(struct campaign *c, const struct stage_row *s, const char *nig
 	int rc;
 
 	*out = (struct canary_night){.mean = NAN, .pair = NAN};
-	rc = put_objective(&t, out, e);
+	rc = environment_of_stage(c, s, &t.environment, e);
+	if (rc == 0)
+		rc = put_objective(&t, out, e);
 	return rc < 0 ? rc : put_followed(&t, e);
 }

@@ -122,7 +122,7 @@ void report_series_text(const struct report_series *s, struct buf *b)
 	bool unit = *s->row.unit && !str_eq(s->row.unit, "1");
 
 	buf_printf(b, "%s", s->row.metric);
-	if (!str_eq(s->row.stat, "mean"))
+	if (!str_eq(s->row.stat, "mean") && !str_eq(s->row.stat, "value"))
 		buf_printf(b, " %s", s->row.stat);
 	if (s->row.role != SERIES_CURRENT)
 		buf_printf(b, " (%s)", series_role_name(s->row.role));

@@ -37,7 +37,7 @@ recipe() {
 	[ "$status" -eq 2 ]
 }
 
-@test "plan and check: a canary has a baseline, and so many runs a night" {
+@test "plan and check: a canary has so many runs a night and no others" {
 	cat >c.lua <<-END
 		return { name = "c", objective = "throughput_samples_per_s",
 			workload = { command = { "true" }, metrics = { file = true }, window = { warmup_steps = 1, steps = 3 } },
@@ -46,7 +46,9 @@ recipe() {
 	run "$FETTLE" plan c.lua
 	[ "$status" -eq 0 ]
 	[ "${lines[0]}" = 'campaign c, mode quick, a canary: 3 blocks a week, reference with A=1' ]
-	[[ $output == *'together     12 runs at most'*'each night    9 runs'* ]]
+	[[ $output == *'each night    6 runs'*'warm-up       3 runs'*'together      9 runs at most'* ]]
+	[[ $output != *baseline* ]]
+	"$FETTLE" plan --json c.lua | jq -e '.runs_a_night == 6 and .runs_max == 9 and .runs_baseline == 0'
 	run "$FETTLE" check c.lua
 	[ "$output" = "c.lua: fit to run: campaign c, a canary of 3 blocks a week, mode quick" ]
 }
