@@ -162,7 +162,8 @@ void emit_label(struct emit_labels *ls, const char *key, struct span value)
 
 	if (ls->n == EMIT_LABELS_MAX)
 		return;
-	memcpy(ls->text[ls->n], value.s, n);
+	if (n)
+		memcpy(ls->text[ls->n], value.s, n);
 	ls->text[ls->n][n] = '\0';
 	ls->v[ls->n].key = (char *)(uintptr_t)key;
 	ls->v[ls->n].value = ls->text[ls->n];

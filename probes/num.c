@@ -304,7 +304,8 @@ const char *num_missing(struct span t)
 	if (t.n >= 2 && t.s[0] == '[' && t.s[t.n - 1] == ']')
 		t = span_trim((struct span){t.s + 1, t.n - 2});
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (strlen(words[i][0]) == t.n && strncasecmp(words[i][0], t.s, t.n) == 0)
+		if (strlen(words[i][0]) == t.n &&
+		    (t.n == 0 || strncasecmp(words[i][0], t.s, t.n) == 0))
 			return words[i][1];
 	return NULL;
 }

@@ -183,8 +183,10 @@ static struct span name_of(struct nsys *s, sqlite3_stmt *q, int column)
 	if (s->n_names == NAMES_MAX / 2)
 		return text;
 	s->n_names++;
-	s->names[i] = (struct name){id, xstrndup(text.s, text.n), text.n};
-	return (struct span){s->names[i].text, text.n};
+	text.s = xstrndup(text.s, text.n);
+	text.n = strlen(text.s); /* it ends at a NUL, wherever the file has one */
+	s->names[i] = (struct name){id, (char *)(uintptr_t)text.s, text.n};
+	return text;
 }
 
 /* -- events ----------------------------------------------------------------------------------- */

@@ -71,7 +71,7 @@ static void edit_inner(struct copy *k)
 {
 	const struct shell_word *w = &k->c->words.v[k->i->launch->inner_word];
 	_cleanup_free_ char *behind = xasprintf(" fettle %s", arguments);
-	size_t end = inner_end(w);
+	size_t end = k->i->launch->nested ? 0 : inner_end(w);
 
 	if (end == 0 || k->i->launch->inner_word + 1 != k->c->words.n) {
 		init_refuse(k->i, w->line,

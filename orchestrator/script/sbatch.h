@@ -82,6 +82,7 @@ struct sbatch_launch {
 	 * TEXT. */
 	size_t program_word;
 	size_t inner_word; /* the word of `bash -c`'s TEXT; 0: there is none */
+	bool nested;       /* TEXT runs another `bash -c`, whose word is not told */
 };
 
 struct sbatch {

@@ -332,7 +332,10 @@ static enum next read_inner(struct chain *c, size_t text)
 	struct shell_fields f = {0};
 	enum next rc = NEXT_DONE;
 
-	c->l->inner_word = c->f->v[text].word;
+	if (c->l->inner_word)
+		c->l->nested = true;
+	else
+		c->l->inner_word = c->f->v[text].word;
 	shell_read(field(c, text), strlen(field(c, text)), c->l->line, &inner);
 	for (size_t i = inner.n; i-- > 0;) {
 		struct chain in = {.f = &f, .l = c->l, .launches = c->launches};

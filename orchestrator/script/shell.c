@@ -542,6 +542,7 @@ static void read_for(struct reader *r, const char *word)
 			begin(r, r->at, r->line);
 			words_add(&r->now.words,
 				  (struct shell_word){xstrdup("for"), r->at, r->at, r->line});
+			ended_at(r, r->at);
 		}
 	}
 	push(r, FRAME_LOOP, NULL);

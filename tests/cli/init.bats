@@ -84,6 +84,7 @@ rm -rf x'
 		srun --export=NONE python t.py --out x|s.sbatch:3: --export=NONE keeps what the campaign sets from the program
 		srun bash -c "$CMD" --out x|s.sbatch:3: what it launches cannot be told without a shell
 		srun bash -c "python t.py --out x" a b|s.sbatch:3: what bash -c runs must stand there as one text in quotes
+		srun bash -c "bash -c 'python t.py --out x'"|s.sbatch:3: what bash -c runs must stand there as one text in quotes
 		enroot start img python t.py --out x|s.sbatch:3: enroot start takes no variables from outside
 		srun bash <<E\npython t.py --out x\nE|s.sbatch:1: no line of it starts a program
 		C="--container-image=i --container-mounts=/a:/a"\nsrun $C python t.py --out x|--container-mounts must stand on the launch line itself

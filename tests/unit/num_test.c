@@ -136,12 +136,33 @@ static void test_spans(void **state)
 	assert_true(span_eq(span_after(span_of("abc"), "b"), "c"));
 }
 
+/* A field that is not there has no address either: no function may hand it to one of the C library.
+ */
+static void test_no_text(void **state)
+{
+	const struct span none = {NULL, 0};
+	struct span t = none, f;
+	double x;
+	int64_t i;
+	size_t used;
+
+	(void)state;
+	assert_string_equal(num_missing(none), "empty");
+	assert_int_equal(span_trim(none).n, 0);
+	assert_true(span_eq(none, ""));
+	assert_false(span_has(none, "a") || span_starts(none, "a") || span_eq(none, "a"));
+	assert_false(span_next(&t, "|", &f) || span_next(&t, "|;", &f) || span_word(&t, &f));
+	assert_int_equal(num_scan(none, &x, &used), NUM_NONE);
+	assert_int_equal(num_scan_thousands(none, &x, &used), NUM_NONE);
+	assert_false(num_whole(none, &x) || num_whole_i64(none, &i) || num_metric_name(none));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers), cmocka_unit_test(test_thousands),
 		cmocka_unit_test(test_locale),  cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_spans),   cmocka_unit_test(test_no_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,6 +143,14 @@ static void test_odd(void **state)
 	check_at(&f, "compute_ratio", -1, NULL, 0.75);
 	check_at(&f, "kernel_count", -1, "kernel=(no name)", 2);
 	findings_free(&f);
+	/* A name ends at a NUL, wherever it stands. */
+	read_sql(KERNEL_TABLE "INSERT INTO StringIds VALUES (9, 'flash' || char(0) || "
+			      "'a kernel of a long, long name');"
+			      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0, 100, 0, NULL, 9), "
+			      "(200, 300, 0, NULL, 9);",
+		 &f);
+	check_at(&f, "kernel_count", -1, "kernel=flash", 2);
+	findings_free(&f);
 	read_sql("CREATE TABLE NVTX_EVENTS(start INTEGER, text TEXT);"
 		 "INSERT INTO NVTX_EVENTS VALUES (1, 'step 1');",
 		 &f);

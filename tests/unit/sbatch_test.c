@@ -180,6 +180,8 @@ static void test_launches(void **state)
 		{"enroot start --mount /a:/b img torchrun t.py", "enroot torchrun", "t.py", ""},
 		{"srun bash -c \"cd /x && exec python t.py --lr $LR\"", "srun bash -c python",
 		 "t.py", "--lr|$LR?"},
+		{"srun --a b bash -c \"bash -c 'exec nice -n 5 python t.py --lr 1'\"",
+		 "srun bash -c bash -c python", "t.py", "--lr|1"},
 		{"conda run -n x python t.py 1", "python", "t.py", "1"},
 		{"uv run --with y t.py 1", "", "t.py", "1"},
 		{"OMP_NUM_THREADS=1 timeout -k 5 1h numactl -N 0 python t.py \\\n  --last",
