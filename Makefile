@@ -250,7 +250,7 @@ fuzz: ## run each fuzzer for FUZZ_S seconds (30; T=fuzz_name: only that one)
 fuzz-run: $(FUZZ_BIN)
 	@for f in $(call chosen,$(FUZZ_BIN)); do \
 		n=$${f##*/fuzz_}; mkdir -p $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n; echo "fuzz $$n"; \
-		sh tests/fuzz/dict.sh tests/fuzz/fuzz_$$n.c $$(ls probes/probe_$$n.c 2>/dev/null) > $(BUILD)/corpus/$$n.dict; \
+		sh tests/fuzz/dict.sh tests/fuzz/fuzz_$$n.c $$(ls probes/probe_$$n.c orchestrator/cmd/$$n.c 2>/dev/null) > $(BUILD)/corpus/$$n.dict; \
 		$$f -dict=$(BUILD)/corpus/$$n.dict -max_total_time=$(or $(FUZZ_S),30) -timeout=10 -rss_limit_mb=1024 -verbosity=0 -print_final_stats=1 \
 			-artifact_prefix=$(BUILD)/corpus/$$n- $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
 bench: programs $(PROG_BIN) ## benchmarks: tests/bench/*.sh

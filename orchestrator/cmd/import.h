@@ -21,7 +21,8 @@ enum {
 	/* One each minute and a half of a day: more are samples of a monitoring system, whose mean
 	 * over the night is wanted. */
 	IMPORT_REPLICATES_MAX = 1000,
-	IMPORT_NAME_MAX = 200, /* bytes of a metric, workload or place */
+	IMPORT_NAME_MAX = 200,    /* bytes of a metric, workload or place */
+	IMPORT_FIELDS_MAX = 8192, /* JSON whose keys are data has ever more of them */
 };
 
 /* -- rules ----------------------------------------------------------------------------------- */

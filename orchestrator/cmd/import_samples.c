@@ -286,6 +286,26 @@ static enum number read_number(const char *text, double *out)
 		       : NUMBER_NOT;
 }
 
+/* Numbers that measure nothing, unless --metric says so: names of runs, and versions. */
+static enum use use_of_number(const char *field)
+{
+	static const char *const names[] = {"id",   "job",   "jobid", "run", "index",
+					    "seed", "build", "step",  "pr",  NULL};
+	static const char *const versions[] = {"driver", "nvidia_driver", "cuda",   "nccl",
+					       "slurm",  "kernel",        "commit", "git",
+					       "bios",   "microcode",     "cpus",   NULL};
+
+	for (size_t i = 0; names[i]; i++)
+		if (strcasecmp(field, names[i]) == 0)
+			return USE_NOTHING;
+	for (size_t i = 0; versions[i]; i++)
+		if (strcasecmp(field, versions[i]) == 0)
+			return USE_ENV;
+	return str_ends(field, "_id")       ? USE_NOTHING
+	       : str_ends(field, "version") ? USE_ENV
+					    : USE_METRIC;
+}
+
 /* What is a number in half of its cells and more is a metric; a cell of it that is none is then a
  * mistake to be told, and not a reason to take the field for a text. */
 static void plan_numbers(struct plan *p)
@@ -312,7 +332,7 @@ static void plan_numbers(struct plan *p)
 	}
 	for (size_t i = 0; i < t->fields.n; i++)
 		if (p->use[i] == USE_ENV && yes[i] > 0 && yes[i] >= no[i])
-			p->use[i] = USE_METRIC;
+			p->use[i] = use_of_number(t->fields.v[i]);
 	free(yes);
 	free(no);
 }

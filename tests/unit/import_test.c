@@ -179,6 +179,25 @@ static void a_table_of_columns(void **state)
 	import_table_done(&t);
 }
 
+static void numbers_that_measure_nothing(void **state)
+{
+	struct import_rules r = plain_rules();
+	struct import_table t;
+	struct import_samples s;
+	struct err e = {0};
+	_cleanup_free_ char *env = NULL;
+
+	(void)state;
+	assert_ok(samples("w.csv", "time,a,cuda,run_id,seed\n2026-11-02,1,12,77,3\n", &r, &t, &s,
+			  &e));
+	assert_int_equal(s.n, 1);
+	assert_string_equal(s.v[0].metric, "a");
+	env = import_environment(&t, &s, 0);
+	assert_string_equal(env, "{\"cuda\":\"12\"}");
+	import_samples_done(&s);
+	import_table_done(&t);
+}
+
 static void objects_a_line(void **state)
 {
 	struct import_rules r = plain_rules();
@@ -568,6 +587,7 @@ int main(void)
 		cmocka_unit_test(times_and_their_nights),
 		cmocka_unit_test(a_zone_has_its_own_nights),
 		cmocka_unit_test(a_table_of_columns),
+		cmocka_unit_test(numbers_that_measure_nothing),
 		cmocka_unit_test(objects_a_line),
 		cmocka_unit_test(text_of_openmetrics),
 		cmocka_unit_test(a_row_a_value),
