@@ -110,6 +110,7 @@ extern const char *const query_sql_hosts[];
 extern const char *const query_sql_rung[];
 extern const char *const query_sql_environment[];
 extern const char *const query_sql_series[];
+extern const char *const query_sql_observation[];
 extern const char *const query_sql_canary[];
 extern const char *const query_sql_regression[];
 extern const char *const query_sql_night[];

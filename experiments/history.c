@@ -15,6 +15,7 @@ MODEL_WORDS(change_level, CHANGE_DISMISSED, "suspect", "confirmed", "dismissed")
 MODEL_WORDS(regression_kind, REGRESSION_SHIFT, "worse", "better", "shift")
 MODEL_WORDS(regression_state, REGRESSION_DISMISSED, "open", "acknowledged", "fixed", "accepted",
 	    "transient", "dismissed")
+MODEL_WORDS(observation_state, OBSERVATION_COPY, "counted", "without", "copy")
 MODEL_WORDS(cause_kind, CAUSE_METRIC, "environment", "node", "metric")
 MODEL_WORDS(canary_purpose, CANARY_REVALIDATE, "night", "rerun", "revalidate")
 
@@ -65,6 +66,12 @@ void series_rows_free(struct series_row *v, size_t n)
 	for (size_t i = 0; i < n; i++)
 		series_row_done(&v[i]);
 	free(v);
+}
+
+void observation_row_done(struct observation_row *o)
+{
+	free(o->path);
+	*o = (struct observation_row){0};
 }
 
 void replicate_rows_free(struct replicate_row *v, size_t n)

@@ -26,6 +26,7 @@ enum regression_state {
 	REGRESSION_TRANSIENT,
 	REGRESSION_DISMISSED,
 };
+enum observation_state { OBSERVATION_COUNTED, OBSERVATION_WITHOUT, OBSERVATION_COPY };
 enum cause_kind { CAUSE_ENVIRONMENT, CAUSE_NODE, CAUSE_METRIC };
 MODEL_ENUM(series_source)
 MODEL_ENUM(series_role)
@@ -33,6 +34,7 @@ MODEL_ENUM(change_direction)
 MODEL_ENUM(change_level)
 MODEL_ENUM(regression_kind)
 MODEL_ENUM(regression_state)
+MODEL_ENUM(observation_state)
 MODEL_ENUM(cause_kind)
 
 /* A date of the calendar as above; NULL is none. */
@@ -123,6 +125,30 @@ struct replicate_row {
 int history_replicates(struct db *db, int64_t point, struct replicate_row **out, size_t *n,
 		       struct err *e);
 void replicate_rows_free(struct replicate_row *v, size_t n);
+
+/* -- observed series ---------------------------------------------------------------------------
+ */
+
+/* A log of an ordinary job that was read for a series. */
+struct observation_row {
+	int64_t series;
+	char *path; /* absolute */
+	int64_t size, mtime_us;
+	char hash[33];                /* of its bytes */
+	enum observation_state state; /* counted; without the metric; a copy of one that was read */
+	char night[11];
+	double value; /* NaN unless counted */
+};
+void observation_row_done(struct observation_row *o);
+int history_observation_get(struct db *db, int64_t series, const char *path,
+			    struct observation_row *out, bool *found, struct err *e);
+/* Another path with these bytes. */
+int history_observation_same(struct db *db, int64_t series, const char *path, const char *hash,
+			     struct observation_row *out, bool *found, struct err *e);
+/* In place of what is known of that path. The point of its night, and of the night that it was in
+ * before, become what their counted observations say: each is a replicate. */
+int history_observation_put(struct db *db, const struct observation_row *o, int64_t now_us,
+			    struct err *e);
 
 /* -- canary stages ------------------------------------------------------------------------------
  */

@@ -37,7 +37,7 @@ _fettle() {
 		if [[ $word == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "$(_fettle_options "$program" "$command" "${verb[@]}")" -- "$word")
 		elif [[ $command:$before == history:history ]]; then
-			mapfile -t COMPREPLY < <(compgen -W 'import' -- "$word")
+			mapfile -t COMPREPLY < <(compgen -W 'import watch' -- "$word")
 		elif [[ $command == regressions ]]; then
 			mapfile -t COMPREPLY < <(compgen -W 'show ack fix accept reopen' -- "$word")
 		elif [[ $command == knobs ]]; then

@@ -9,6 +9,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/history_import.h"
+#include "orchestrator/cmd/history_watch.h"
 #include "orchestrator/cmd/output.h"
 #include "orchestrator/cmd/terminal.h"
 #include "orchestrator/report/nights.h"
@@ -22,6 +23,7 @@ static const struct verb {
 	int (*run)(int argc, char **argv);
 } verbs[] = {
 	{"import", "fettle history import", history_import},
+	{"watch", "fettle history watch", history_watch},
 };
 
 struct args {
@@ -178,13 +180,14 @@ static int run(int argc, char **argv)
 	static const struct argp argp = {
 		.options = opts,
 		.parser = parse,
-		.args_doc = "[SERIES|NAME]\nimport FILE...",
+		.args_doc = "[SERIES|NAME]\nimport FILE...\nwatch DIR...",
 		.doc = "Series over nights: all of them, or one with its plot, the nights on which "
 		       "it changed, what of the environment changed when, and its points.\v"
 		       "SERIES is a number of the list. NAME is a workload or a metric, or a part "
 		       "of one; where it fits several series these are listed. The page is one "
 		       "file without scripts. `fettle history import --help` explains how a history of "
-		       "your own comes in. The fields of --json are in "
+		       "your own comes in, `fettle history watch --help` how logs of ordinary "
+		       "jobs do. The fields of --json are in "
 		       "orchestrator/report/HISTORY.md.",
 		.children = children};
 	struct args a = {0};

@@ -119,10 +119,11 @@ static void take_line(void *ctx, const struct input_line *l)
 	}
 	r->rc = r->reading->line(r->state, r->rules, l, r->table, r->e);
 	if (r->rc == 0 && r->table->fields.n > IMPORT_FIELDS_MAX)
-		r->rc = err_set(r->e, ERR_LIMIT,
-				"%s, line %lld: more than %d fields so far: a field's name is the same "
-				"in every row",
-				r->table->file, (long long)l->line, IMPORT_FIELDS_MAX);
+		r->rc = err_set(
+			r->e, ERR_LIMIT,
+			"%s, line %lld: more than %d fields so far: a field's name is the same "
+			"in every row",
+			r->table->file, (long long)l->line, IMPORT_FIELDS_MAX);
 }
 
 static int feed(struct reader *r, struct input *in, const char *bytes, size_t n)

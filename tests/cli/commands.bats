@@ -320,4 +320,5 @@ complete_words() {
 	[ "$(complete_words fettle run -s slurm_)" = slurm_cli ]
 	[ "$(complete_words fettle history im)" = import ]
 	[ "$(complete_words fettle history import --dry)" = --dry-run ]
+	[ "$(complete_words fettle history watch --na)" = --name ]
 }

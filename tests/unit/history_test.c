@@ -232,6 +232,57 @@ static void what_is_no_number_is_no_point(void **state)
 	db_close(db);
 }
 
+static void observe(struct db *db, int64_t series, const char *path, const char *night,
+		    double value)
+{
+	struct observation_row o = {
+		.series = series, .path = TEXT(path), .size = 3, .value = value};
+	struct err e = {0};
+
+	str_copy(o.night, sizeof o.night, night);
+	str_copy(o.hash, sizeof o.hash, path + 1);
+	o.state = isnan(value) ? OBSERVATION_WITHOUT : OBSERVATION_COUNTED;
+	assert_ok(history_observation_put(db, &o, 1, &e));
+}
+
+static void a_night_is_what_its_logs_say(void **state)
+{
+	struct db *db = open_memory();
+	int64_t id = put_series(db, "step_time_ms");
+	struct observation_row o = {0};
+	struct point_row *v;
+	struct err e = {0};
+	bool found = false;
+	size_t n;
+
+	(void)state;
+	observe(db, id, "/a", "2026-11-28", 10);
+	observe(db, id, "/b", "2026-11-28", 12);
+	observe(db, id, "/c", "2026-11-29", NAN);
+	assert_ok(history_points(db, id, NULL, &v, &n, &e));
+	assert_int_equal(n, 1);
+	assert_true(v[0].value == 11 && v[0].n == 2);
+	free(v);
+	observe(db, id, "/b", "2026-11-29", 13); /* it was written again the night after */
+	observe(db, id, "/a", "2026-11-28", NAN);
+	assert_ok(history_points(db, id, NULL, &v, &n, &e));
+	assert_int_equal(n, 1);
+	assert_string_equal(v[0].night, "2026-11-29");
+	assert_true(v[0].value == 13);
+	free(v);
+	assert_ok(history_observation_same(db, id, "/d", "b", &o, &found, &e));
+	assert_true(found);
+	assert_string_equal(o.path, "/b");
+	observation_row_done(&o);
+	assert_ok(history_observation_same(db, id, "/b", "b", &o, &found, &e));
+	assert_false(found);
+	assert_ok(history_observation_get(db, id, "/c", &o, &found, &e));
+	assert_true(found && isnan(o.value));
+	assert_int_equal(o.state, OBSERVATION_WITHOUT);
+	observation_row_done(&o);
+	db_close(db);
+}
+
 static void canary_stages_are_told_apart(void **state)
 {
 	struct store st = store_new(":memory:");
@@ -406,6 +457,7 @@ int main(void)
 		cmocka_unit_test(a_series_keeps_its_unit_and_direction),
 		cmocka_unit_test(a_night_has_one_point),
 		cmocka_unit_test(what_is_no_number_is_no_point),
+		cmocka_unit_test(a_night_is_what_its_logs_say),
 		cmocka_unit_test(canary_stages_are_told_apart),
 		cmocka_unit_test(a_regression_is_followed_to_its_end),
 		cmocka_unit_test(changes_are_found_by_regression_and_series),

@@ -12,11 +12,11 @@
 #define SCHEMA  "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
 
 static const char *const *const sql_tables[] = {
-	query_sql_campaign, query_sql_lease,      query_sql_config,      query_sql_hypothesis,
-	query_sql_stage,    query_sql_attempt,    query_sql_ingest,      query_sql_values,
-	query_sql_verdict,  query_sql_report,     query_sql_ablation,    query_sql_jobs,
-	query_sql_hosts,    query_sql_rung,       query_sql_environment, query_sql_series,
-	query_sql_canary,   query_sql_regression, query_sql_night,
+	query_sql_campaign, query_sql_lease,       query_sql_config,      query_sql_hypothesis,
+	query_sql_stage,    query_sql_attempt,     query_sql_ingest,      query_sql_values,
+	query_sql_verdict,  query_sql_report,      query_sql_ablation,    query_sql_jobs,
+	query_sql_hosts,    query_sql_rung,        query_sql_environment, query_sql_series,
+	query_sql_canary,   query_sql_observation, query_sql_regression,  query_sql_night,
 };
 
 typedef void (*row_f)(sqlite3_stmt *s, void *ctx);
@@ -479,6 +479,7 @@ WORDS_OF(change_level)
 WORDS_OF(regression_kind)
 WORDS_OF(regression_state)
 WORDS_OF(cause_kind)
+WORDS_OF(observation_state)
 WORDS_OF(canary_purpose)
 
 static void words_of_the_model_are_the_checks(void **state)
@@ -513,6 +514,7 @@ static void words_of_the_model_are_the_checks(void **state)
 		{"regression", "kind", words_of_regression_kind, ""},
 		{"regression", "state", words_of_regression_state, ""},
 		{"cause", "kind", words_of_cause_kind, ""},
+		{"observation", "state", words_of_observation_state, ""},
 		{"canary", "purpose", words_of_canary_purpose, ""},
 	};
 	struct db *db = full_store();

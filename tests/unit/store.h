@@ -220,6 +220,7 @@ static inline void store_history(struct store *st)
 	struct change_row c = {.night = "2026-11-29", .est = -0.1};
 	struct cause_row cause = {.rank = 1, .key = TEXT("kernel"), .why = TEXT("it changed")};
 	struct canary_row canary = {.stage = st->stage, .night = "2026-11-29"};
+	struct observation_row o = {.path = TEXT("/logs/1.out"), .night = "2026-11-28", .value = 2};
 	struct err e = {0};
 	int64_t environment, id;
 
@@ -228,6 +229,8 @@ static inline void store_history(struct store *st)
 	assert_ok(history_series_put(st->db, &series, 1, &e));
 	assert_ok(history_point_put(st->db, series.id, "2026-11-29", 1, &value, 1, environment, 0,
 				    false, NULL, &e));
+	o.series = series.id;
+	assert_ok(history_observation_put(st->db, &o, 1, &e));
 	assert_ok(history_regression_add(st->db, &r, &c.regression, &e));
 	c.series = series.id;
 	assert_ok(history_change_add(st->db, &c, &id, &e));
