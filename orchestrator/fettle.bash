@@ -39,7 +39,7 @@ _fettle() {
 		elif [[ $command:$before == history:history ]]; then
 			mapfile -t COMPREPLY < <(compgen -W 'import watch' -- "$word")
 		elif [[ $command == regressions ]]; then
-			mapfile -t COMPREPLY < <(compgen -W 'show ack fix accept reopen' -- "$word")
+			mapfile -t COMPREPLY < <(compgen -W 'show ack fix accept reopen bisect' -- "$word")
 		elif [[ $command == knobs ]]; then
 			mapfile -t COMPREPLY < <(compgen -W \
 				"explain new $("$program" knobs 2>/dev/null | sed -n 's/^\([A-Za-z][A-Za-z0-9_]*\) .*/\1/p')" -- "$word")

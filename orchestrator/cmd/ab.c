@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "experiments/model.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/cmd/drive.h"
+#include "orchestrator/report/text.h"
 
 enum { LABEL_BYTES_MAX = 60 }; /* a column of a table */
 
@@ -305,5 +308,92 @@ int ab_recipe(const struct ab *ab, const struct kvs *difference, struct buf *b, 
 		rc = put_limits(b, ab, e);
 	put_knob(b, ab, difference);
 	buf_str(b, "rounds = 1,\nblocks = { aa = 0, final = 0, soak = 0 },\n}\n");
+	return rc;
+}
+
+/* -- the same for a shell ---------------------------------------------------------------------- */
+
+static void put_word(struct buf *b, const char *word)
+{
+	buf_char(b, ' ');
+	text_sh(b, word);
+}
+
+static void put_option(struct buf *b, const char *option, const char *value)
+{
+	buf_printf(b, " --%s", option);
+	put_word(b, value);
+}
+
+static void put_variables(struct buf *b, const char *option, const struct kvs *env)
+{
+	for (size_t i = 0; i < env->n; i++) {
+		_cleanup_free_ char *text = xasprintf("%s=%s", env->v[i].key,
+						      env->v[i].value ? env->v[i].value : "");
+
+		if (env->v[i].value)
+			put_option(b, option, text);
+		else
+			put_option(b, "unset", env->v[i].key);
+	}
+}
+
+static void put_options(struct buf *b, const char *option, const struct strv *v)
+{
+	for (size_t i = 0; i < v->n; i++)
+		put_option(b, option, v->v[i]);
+}
+
+void ab_command(const struct ab *ab, const struct kvs *difference, struct buf *b)
+{
+	put_variables(b, "env", difference);
+	put_variables(b, "base-env", &ab->base);
+	for (size_t i = 0; i < AB_FIELDS; i++)
+		if (ab->field[i])
+			put_option(b, fields[i].option, ab->field[i]);
+	if (ab->metrics_file)
+		buf_str(b, " --metrics-file");
+	put_options(b, "guard", &ab->guards);
+	put_options(b, "limit", &ab->limits);
+	put_options(b, "secret", &ab->secrets);
+	put_option(b, "workdir", ab->workdir);
+	buf_str(b, " --");
+	for (size_t i = 0; i < ab->a.n; i++)
+		put_word(b, ab->a.v[i]);
+	if (ab->b.n)
+		buf_str(b, " ---");
+	for (size_t i = 0; i < ab->b.n; i++)
+		put_word(b, ab->b.v[i]);
+}
+
+/* -- reading it -------------------------------------------------------------------------------- */
+
+/* The same command and environment under two names is no question. */
+static int check_differs(const struct recipe *r, struct err *e)
+{
+	struct config a = {0}, b = {0};
+	struct kvs settings = {0};
+	int rc;
+
+	kvs_set(&settings, r->knobs[0].name, r->knobs[0].values.v[0]);
+	if ((rc = config_build(r, NULL, &a, e)) == 0 &&
+	    (rc = config_build(r, &settings, &b, e)) == 0 && str_eq(a.hash, b.hash))
+		rc = err_set(e, ERR_USAGE, "A and B are the same command with the same variables");
+	kvs_free(&settings);
+	config_done(&a);
+	config_done(&b);
+	return rc;
+}
+
+int ab_load(const char *text, const char *scheduler, struct recipe **r, struct script_sources *s,
+	    struct err *e)
+{
+	int rc = drive_load_text(AB_RECIPE_NAME, text, scheduler, r, s, e);
+
+	if (rc == 0 && (rc = check_differs(*r, e)) < 0) {
+		recipe_free(*r);
+		*r = NULL;
+		script_sources_free(s);
+	}
 	return rc;
 }

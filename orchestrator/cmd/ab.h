@@ -79,6 +79,16 @@ struct report;
  * of JSON) and return its exit status, 1 for a rejected candidate. Else `status`. */
 int ab_answer(const struct report *rep, bool as_json, int status);
 
+/* " --env A=1 --metric loss ... -- COMMAND": the same for a shell, to stand behind `fettle ab`. */
+void ab_command(const struct ab *ab, const struct kvs *difference, struct buf *out);
+
+/* Read such a recipe and see that it is a question: ERR_USAGE when A and B are one configuration.
+ */
+struct recipe;
+struct script_sources;
+int ab_load(const char *text, const char *scheduler, struct recipe **r, struct script_sources *s,
+	    struct err *e);
+
 /* The recipe, with every text quoted. ERR_USAGE for an option whose number is none. */
 int ab_recipe(const struct ab *ab, const struct kvs *difference, struct buf *out, struct err *e);
 

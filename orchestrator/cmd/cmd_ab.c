@@ -21,6 +21,7 @@ extern const struct cmd cmd_ab;
 enum {
 	OPT_FIELD = 512, /* and the number of the ab_field */
 	OPT_ENV = 1024,
+	OPT_BASE_ENV,
 	OPT_UNSET,
 	OPT_BASELINE,
 	OPT_CANDIDATE,
@@ -36,13 +37,16 @@ enum {
 struct args {
 	struct ab ab;
 	struct drive_options drive;
-	struct kvs env; /* --env, --unset: on top of the candidate's file */
+	struct kvs env;      /* --env, --unset: on top of the candidate's file */
+	struct kvs base_env; /* --base-env: on top of the baseline's file */
 	const char *baseline, *candidate;
 	bool print;
 };
 
 static const struct argp_option options[] = {
 	{"env", OPT_ENV, "NAME=VALUE", 0, "B has this variable; may be given again", 1},
+	{"base-env", OPT_BASE_ENV, "NAME=VALUE", 0,
+	 "A has this variable, and B without --candidate; may be given again", 1},
 	{"unset", OPT_UNSET, "NAME", 0, "B lacks this variable", 1},
 	{"baseline", OPT_BASELINE, "FILE", 0, "variables of A, lines NAME=VALUE", 1},
 	{"candidate", OPT_CANDIDATE, "FILE", 0, "variables of B, lines NAME=VALUE", 1},
@@ -97,12 +101,13 @@ static const struct argp_option options[] = {
 
 /* -- options ---------------------------------------------------------------------------------- */
 
-static void take_assignment(struct args *a, const char *arg, struct argp_state *state)
+static void take_assignment(struct kvs *env, const char *option, const char *arg,
+			    struct argp_state *state)
 {
 	struct err e = {0};
 
-	if (envfile_assignment(arg, &a->env, &e) < 0)
-		argp_error(state, "--env: %s", e.text);
+	if (envfile_assignment(arg, env, &e) < 0)
+		argp_error(state, "--%s: %s", option, e.text);
 }
 
 static void take_workdir(struct args *a, const char *arg, struct argp_state *state)
@@ -128,7 +133,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &a->drive;
 		return 0;
 	case OPT_ENV:
-		take_assignment(a, arg, state);
+		take_assignment(&a->env, "env", arg, state);
+		return 0;
+	case OPT_BASE_ENV:
+		take_assignment(&a->base_env, "base-env", arg, state);
 		return 0;
 	case OPT_UNSET:
 		kvs_set(&a->env, arg, NULL);
@@ -211,6 +219,8 @@ static int take_variables(struct args *a, struct kvs *difference, struct err *e)
 	struct kvs env = {0};
 	int rc = a->baseline ? envfile_read(a->baseline, &ab->base, e) : 0;
 
+	for (size_t i = 0; i < a->base_env.n; i++)
+		kvs_set(&ab->base, a->base_env.v[i].key, a->base_env.v[i].value);
 	if (rc == 0 && a->candidate)
 		rc = envfile_read(a->candidate, &ab->candidate, e);
 	else if (rc == 0)
@@ -247,35 +257,17 @@ static int write_recipe(struct args *a, struct buf *out, struct err *e)
 	return rc;
 }
 
-/* The same command and environment under two names is no question. */
-static int check_differs(const struct recipe *r, struct err *e)
-{
-	struct config a = {0}, b = {0};
-	struct kvs settings = {0};
-	int rc;
-
-	kvs_set(&settings, r->knobs[0].name, r->knobs[0].values.v[0]);
-	if ((rc = config_build(r, NULL, &a, e)) == 0 &&
-	    (rc = config_build(r, &settings, &b, e)) == 0 && str_eq(a.hash, b.hash))
-		rc = err_set(e, ERR_USAGE, "A and B are the same command with the same variables");
-	kvs_free(&settings);
-	config_done(&a);
-	config_done(&b);
-	return rc;
-}
-
 static int create(struct args *a, const char *text, struct workspace **w, int64_t *id,
 		  struct err *e)
 {
 	const char *scheduler = a->drive.scheduler ? a->drive.scheduler : "local";
 	struct script_sources sources = {0};
 	struct recipe *r = NULL;
-	int rc = drive_load_text(AB_RECIPE_NAME, text, scheduler, &r, &sources, e);
+	int rc = ab_load(text, scheduler, &r, &sources, e);
 
 	if (rc < 0)
 		return rc;
-	if ((rc = check_differs(r, e)) == 0 &&
-	    (rc = workspace_open(workspace_default(a->drive.workspace), DB_CREATE, &clock_system, w,
+	if ((rc = workspace_open(workspace_default(a->drive.workspace), DB_CREATE, &clock_system, w,
 				 e)) == 0)
 		rc = campaign_create(*w, r, &sources, AB_RECIPE_NAME, scheduler, id, e);
 	if (rc == 0 && !a->drive.json)
@@ -313,6 +305,7 @@ static void args_done(struct args *a)
 	kvs_free(&a->ab.base);
 	kvs_free(&a->ab.candidate);
 	kvs_free(&a->env);
+	kvs_free(&a->base_env);
 	strv_free(&a->ab.a);
 	strv_free(&a->ab.b);
 	strv_free(&a->ab.guards);

@@ -9,15 +9,16 @@
 
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/cmd/bisect.h"
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/terminal.h"
 #include "orchestrator/report/regressions.h"
 
 extern const struct cmd cmd_regressions;
 
-enum { OPT_NOTE = 512, OPT_BY };
+enum { OPT_NOTE = 512, OPT_BY, OPT_RUN };
 
-enum verb { VERB_LIST, VERB_SHOW, VERB_STATE };
+enum verb { VERB_LIST, VERB_SHOW, VERB_STATE, VERB_BISECT };
 
 /* What a person says of a regression, and what becomes of it. */
 static const struct word {
@@ -27,7 +28,7 @@ static const struct word {
 } words[] = {
 	{"show", VERB_SHOW, REGRESSION_OPEN},    {"ack", VERB_STATE, REGRESSION_ACKNOWLEDGED},
 	{"fix", VERB_STATE, REGRESSION_FIXED},   {"accept", VERB_STATE, REGRESSION_ACCEPTED},
-	{"reopen", VERB_STATE, REGRESSION_OPEN},
+	{"reopen", VERB_STATE, REGRESSION_OPEN}, {"bisect", VERB_BISECT, REGRESSION_OPEN},
 };
 
 struct args {
@@ -35,7 +36,7 @@ struct args {
 	const struct word *word; /* NULL: the list */
 	int64_t id;              /* 0: not given */
 	const char *note, *by;
-	bool all;
+	bool all, run;
 };
 
 /* -- options ---------------------------------------------------------------------------------- */
@@ -83,6 +84,8 @@ static void check(const struct args *a, struct argp_state *state)
 			   a->word->name);
 	if ((a->note || a->by) && (!a->word || a->word->verb != VERB_STATE))
 		argp_error(state, "--note and --by go with ack, fix, accept or reopen");
+	if (a->run && (!a->word || a->word->verb != VERB_BISECT))
+		argp_error(state, "--run goes with bisect");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -101,6 +104,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_BY:
 		a->by = arg;
+		return 0;
+	case OPT_RUN:
+		a->run = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		take_argument(a, arg, state);
@@ -240,11 +246,34 @@ static int say(struct workspace *w, const struct args *a, struct err *e)
 	return rc;
 }
 
+/* -- bisecting -------------------------------------------------------------------------------- */
+
+static int bisect(struct workspace *w, const struct args *a, struct err *e)
+{
+	struct bisect b = {0};
+	struct buf text = {0};
+	int rc = bisect_plan(w, a->id, a->drive.scheduler, &b, e);
+
+	if (rc < 0)
+		return rc;
+	if (a->run) {
+		rc = bisect_run(&cmd_regressions, w, &b, &a->drive);
+	} else if (a->drive.json) {
+		print_json(bisect_json(&b));
+	} else {
+		bisect_text(&b, w, style(w).program, &text);
+		fputs(text.data, stdout);
+	}
+	buf_free(&text);
+	bisect_done(&b);
+	return rc;
+}
+
 static int act(const struct args *a, struct err *e)
 {
 	struct workspace *w = NULL;
 	enum verb verb = a->word ? a->word->verb : VERB_LIST;
-	enum db_mode mode = verb == VERB_STATE ? DB_WRITE : DB_READ;
+	enum db_mode mode = verb == VERB_STATE || a->run ? DB_WRITE : DB_READ;
 	int rc = workspace_open(workspace_default(a->drive.workspace), mode, &clock_system, &w, e);
 
 	if (rc == 0)
@@ -258,6 +287,9 @@ static int act(const struct args *a, struct err *e)
 		case VERB_STATE:
 			rc = say(w, a, e);
 			break;
+		case VERB_BISECT:
+			rc = bisect(w, a, e);
+			break;
 		}
 	workspace_close(w);
 	return rc;
@@ -269,17 +301,20 @@ static int run(int argc, char **argv)
 		{"all", 'a', NULL, 0, "closed ones too: fixed, accepted, transient, dismissed", 0},
 		{"note", OPT_NOTE, "TEXT", 0, "why; kept with the regression", 0},
 		{"by", OPT_BY, "WHO", 0, "who says so (default: your user name)", 0},
+		{"run", OPT_RUN, NULL, 0, "run the bisection, and keep its answers", 0},
 		{0}};
-	static const struct argp_child children[] = {{&look_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {{&drive_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = opts,
 		.parser = parse,
-		.args_doc = "[show N]\nack|fix|accept|reopen N --note TEXT",
+		.args_doc = "[show N]\nack|fix|accept|reopen N --note TEXT\nbisect N [--run]",
 		.doc = "Regressions: what became worse (or better) over nights, by how much, and "
 		       "what changed then.\v"
 		       "ack: seen, being worked on. fix: mended; if it comes back it is a new one. "
 		       "accept: the new normal, later nights are held against it. reopen: none of "
-		       "these. Exit status of the list: 1 while a confirmed regression for the "
+		       "these. bisect: which change of the environment did it: each that the "
+		       "recipe's `fingerprint` can set, as it was against as it is, in paired "
+		       "blocks; the plan with its cost, or with --run its verdicts. Exit status of the list: 1 while a confirmed regression for the "
 		       "worse is open, else 0. The fields of --json are in "
 		       "orchestrator/report/HISTORY.md.",
 		.children = children};
@@ -289,6 +324,7 @@ static int run(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	rc = act(&a, &e);
+	free((char *)a.drive.fake_spec);
 	return rc < 0 ? cmd_fail(&cmd_regressions, &e) : rc;
 }
 

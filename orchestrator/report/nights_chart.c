@@ -19,6 +19,7 @@ enum {
 	BOTTOM = 46,
 	TAG_ROOM = 96, /* of a change's label; nearer ones go to a second line */
 	GAP = 4,       /* so many nights without a point break the line between points */
+	MANY = 120,    /* points: smaller dots, a fainter line */
 	VALUE_TICKS = 4,
 	VALUE_TICKS_MAX = 12,
 };
@@ -29,7 +30,7 @@ const char nights_chart_css[] =
 	".grid{stroke:var(--line)}\n"
 	".run{stroke:var(--data);opacity:.3;fill:none}\n"
 	".pts{stroke:var(--data);stroke-width:3.6;stroke-linecap:round;fill:none}\n"
-	".pts.many{stroke-width:2.4}\n"
+	".pts.many{stroke-width:2.4}.run.many{opacity:.12}\n"
 	".level{stroke:var(--mean);stroke-width:1.5;opacity:.7;fill:none}\n"
 	".band{fill:currentColor;opacity:.13}\n"
 	".at{stroke:currentColor;stroke-width:1.5}\n"
@@ -268,9 +269,10 @@ static void draw_events(struct chart *c)
 static void draw_points(struct chart *c)
 {
 	const struct nights_series *s = c->s;
+	bool many = s->n > MANY;
 	int before = 0;
 
-	svg_path_begin(c->out, "run");
+	svg_path_begin(c->out, many ? "run many" : "run");
 	for (size_t i = 0; i < s->n; i++) {
 		double x = at_night(c, s->points[i].night), y = svg_at(&c->y, s->points[i].value);
 		int day = nights_day(s->points[i].night);
@@ -282,7 +284,7 @@ static void draw_points(struct chart *c)
 		before = day;
 	}
 	svg_path_end(c->out);
-	svg_path_begin(c->out, s->n > 120 ? "pts many" : "pts");
+	svg_path_begin(c->out, many ? "pts many" : "pts");
 	for (size_t i = 0; i < s->n; i++)
 		svg_point_at(c->out, at_night(c, s->points[i].night),
 			     svg_at(&c->y, s->points[i].value));
@@ -316,21 +318,15 @@ static void draw_levels(struct chart *c)
 	svg_path_end(c->out);
 }
 
-static void draw_mark(struct chart *c, const struct nights_mark *m, double x, double y)
+static void draw_tag(struct chart *c, const struct nights_mark *m, double x, double y)
 {
-	double first = at_night(c, m->first), last = at_night(c, m->last);
-	_cleanup_free_ char *class = xasprintf("at %s", nights_mark_class(m)),
-			    *band = xasprintf("band %s", nights_mark_class(m)),
-			    *tag = xasprintf("tag %s", nights_mark_class(m));
+	_cleanup_free_ char *class = xasprintf("tag %s", nights_mark_class(m));
 	struct buf words = {0};
 
-	if (last > first)
-		svg_rect(c->out, band, first, TOP, last - first, HEIGHT - BOTTOM - TOP);
-	svg_line(c->out, class, x, y + 5, x, HEIGHT - BOTTOM);
 	if (m->regression)
 		buf_printf(&words, "#%lld ", (long long)m->regression);
 	buf_printf(&words, "%+.1f %%%s", 100 * m->est, m->level == CHANGE_SUSPECT ? "?" : "");
-	svg_text(c->out, tag, x, y,
+	svg_text(c->out, class, x, y,
 		 x > WIDTH - RIGHT - TAG_ROOM / 2.0 ? SVG_END
 		 : x < LEFT + TAG_ROOM / 2.0        ? SVG_START
 						    : SVG_MIDDLE,
@@ -338,17 +334,35 @@ static void draw_mark(struct chart *c, const struct nights_mark *m, double x, do
 	buf_free(&words);
 }
 
+static void draw_mark(struct chart *c, const struct nights_mark *m, double x, double top)
+{
+	double first = at_night(c, m->first), last = at_night(c, m->last);
+	_cleanup_free_ char *class = xasprintf("at %s", nights_mark_class(m)),
+			    *band = xasprintf("band %s", nights_mark_class(m));
+
+	if (last > first)
+		svg_rect(c->out, band, first, TOP, last - first, HEIGHT - BOTTOM - TOP);
+	svg_line(c->out, class, x, top, x, HEIGHT - BOTTOM);
+}
+
+/* Labels stand in two rows; one that finds room in neither is left to the table. */
 static void draw_marks(struct chart *c)
 {
-	double before = -TAG_ROOM;
-	bool upper = true;
+	static const double row_y[] = {14, 30};
+	double end[] = {-TAG_ROOM, -TAG_ROOM};
 
 	for (size_t i = 0; i < c->s->n_marks; i++) {
-		double x = at_night(c, c->s->marks[i].night);
+		const struct nights_mark *m = &c->s->marks[i];
+		double x = at_night(c, m->night);
+		size_t row = 0;
 
-		upper = x - before < TAG_ROOM ? !upper : true;
-		draw_mark(c, &c->s->marks[i], x, upper ? 14 : 30);
-		before = x;
+		while (row < 2 && x - end[row] < TAG_ROOM)
+			row++;
+		draw_mark(c, m, x, row < 2 ? row_y[row] + 5 : TOP);
+		if (row == 2)
+			continue;
+		draw_tag(c, m, x, row_y[row]);
+		end[row] = x;
 	}
 }
 

@@ -56,6 +56,78 @@ golden() {
 	run -0 "$FETTLE" regressions
 }
 
+# A canary that ran a night on scheduler fake, in whose series tracking found a regression with three
+# keys of the environment; of these nccl costs 6 %.
+bisection() {
+	cat >c.lua <<-'END'
+		return {
+			name = "loader",
+			workload = { command = { "true", "it's" }, workdir = "/", metrics = { file = true },
+				window = { warmup_steps = 5, steps = 20 }, env = { OMP_NUM_THREADS = "4" } },
+			objective = "throughput_samples_per_s",
+			canary = { blocks = 2 },
+			fingerprint = {
+				nccl = { command = { "true" }, set = { env = { NCCL_HOME = "/sw/nccl/{value}" } } },
+				omp = { env = "OMP_PROC_BIND" },
+			},
+		}
+	END
+	echo '{"effects":{"NCCL_HOME=/sw/nccl/2.27.3":0.06},"sd_run":0.005}' >truth.json
+	export FETTLE_WORKSPACE=$PWD/bisection
+	"$FETTLE" run c.lua -s fake -q --fake truth.json
+	sqlite3 "$FETTLE_WORKSPACE/fettle.db" "
+		INSERT INTO regression(id, kind, level, state, night, found_night, found_us, state_us)
+		VALUES (1, 'worse', 'confirmed', 'open', '2026-11-10', '2026-11-11', 0, 0);
+		INSERT INTO change(series, regression, night, first_night, last_night, direction, level, est, found_us)
+		SELECT id, 1, '2026-11-10', '2026-11-10', '2026-11-10', 'worse', 'confirmed', -0.06, 0 FROM series
+		WHERE role = 'current' AND metric = 'throughput_samples_per_s';
+		INSERT INTO cause(regression, rank, kind, key, was, \"is\", score, proved, why) VALUES
+		(1, 1, 'environment', 'omp', 'close', 'spread', 0.5, 0, 'changed then'),
+		(1, 2, 'environment', 'nccl', '2.27.3', '2.28.9', 0.4, 0, 'changed then'),
+		(1, 3, 'environment', 'nvidia_driver', '550', '570', 0.3, 0, 'changed then');"
+}
+
+@test "regressions bisect: the plan, and the command that asks the same" {
+	bisection
+	"$FETTLE" regressions bisect 1 >plan.txt
+	cat plan.txt
+	grep -q '^  3\. nvidia_driver 550 -> 570$' plan.txt
+	grep -q 'cannot be set: the recipe' plan.txt
+	[ "$(grep -c 'at most [0-9]* blocks, with warm-up [0-9]* runs, [0-9.]* node-hours' plan.txt)" -eq 2 ]
+	command=$(grep -- '--env NCCL_HOME=/sw/nccl/2.27.3 --base-env OMP_NUM_THREADS=4' plan.txt)
+	sh -c "${command/ ab / ab --fake truth.json -q }" | tail -1 >verdict.txt
+	grep -q '^verdict: accepted: B is better than A (NCCL_HOME=/sw/nccl/2.27.3)' verdict.txt
+	"$FETTLE" regressions bisect 1 --json >plan.json
+	[ "$(jq -r '[.keys[] | .key + ":" + (.cannot == null | tostring)] | join(" ")' plan.json)" = \
+		'omp:true nccl:true nvidia_driver:false' ]
+	for key in $(jq -r '[paths | map(select(type == "string")) | last] | unique | .[]' plan.json); do
+		grep -q "\`$key\`" "$TOP/orchestrator/report/HISTORY.md" || { echo "not documented: $key"; return 1; }
+	done
+}
+
+@test "regressions bisect --run: the answer is kept as the cause's, once" {
+	bisection
+	run -0 "$FETTLE" regressions bisect 1 --run --fake truth.json -q
+	[[ $output == *'omp close -> spread: measured alone, as it was against as it is: it is not the cause'* ]]
+	[[ ${lines[-1]} == 'nccl 2.27.3 -> 2.28.9: measured alone, as it was against as it is: it is the cause, +'* ]]
+	"$FETTLE" regressions show 1 --json >one.json
+	[ "$(jq -r '[.causes[] | .key + ":" + (.proved | tostring)] | join(" ")' one.json)" = \
+		'nccl:true nvidia_driver:false omp:false' ]
+	[[ $(jq -r '.causes[0].why' one.json) == *'; before that: changed then' ]]
+	# what has its verdict is not run again
+	before=$("$FETTLE" status --json | jq length)
+	run -0 "$FETTLE" regressions bisect 1 --run -q --json
+	[ "$(grep -c '"answer":"proved"' <<<"$output")" -eq 1 ]
+	[ "$("$FETTLE" status --json | jq length)" -eq "$before" ]
+	"$FETTLE" regressions show 1 --json | diff - one.json
+}
+
+@test "regressions bisect: what cannot be measured again says so" {
+	run -4 "$FETTLE" regressions bisect 1
+	[[ $output == *'series that fettle does not measure itself'* ]]
+	run -2 "$FETTLE" regressions show 1 --run
+}
+
 @test "regressions: usage" {
 	run -2 "$FETTLE" regressions akc 1 --note x
 	[[ $output == *'did you mean ack?'* ]]

@@ -53,6 +53,35 @@ static void test_no_text_is_anything_but_text(void **state)
 	kvs_free(&difference);
 }
 
+static void test_the_same_for_a_shell(void **state)
+{
+	struct ab ab = {.workdir = (char *)"/a b",
+			.metrics_file = true,
+			.field = {[AB_METRIC] = "loss", [AB_QUESTION] = "it's?"}};
+	struct kvs difference = {0};
+	struct buf text = {0};
+
+	(void)state;
+	strv_add(&ab.a, "./x");
+	strv_add(&ab.a, "$HOME");
+	strv_add(&ab.b, "./y");
+	strv_add(&ab.guards, "loss=1");
+	kvs_set(&ab.base, "X", "1 2");
+	kvs_set(&difference, "A", "");
+	kvs_set(&difference, "Y", NULL);
+	ab_command(&ab, &difference, &text);
+	assert_string_equal(
+		text.data, " --env A= --unset Y --base-env 'X=1 2' --question 'it'\\''s?' --metric "
+			   "loss --metrics-file --guard loss=1 --workdir '/a b' -- ./x '$HOME' --- "
+			   "./y");
+	buf_free(&text);
+	strv_free(&ab.a);
+	strv_free(&ab.b);
+	strv_free(&ab.guards);
+	kvs_free(&ab.base);
+	kvs_free(&difference);
+}
+
 static void test_options_arrive_in_their_fields(void **state)
 {
 	struct ab ab = {.workdir = (char *)"/",
@@ -168,6 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest t[] = {
 		cmocka_unit_test(test_no_text_is_anything_but_text),
+		cmocka_unit_test(test_the_same_for_a_shell),
 		cmocka_unit_test(test_options_arrive_in_their_fields),
 		cmocka_unit_test(test_numbers_that_are_none_are_refused),
 		cmocka_unit_test(test_what_only_the_baseline_has_goes_back_to_the_environment),

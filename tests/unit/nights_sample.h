@@ -274,7 +274,12 @@ static inline void sample_year(struct db *db, int series, int nights)
 		struct regression_row r = {.kind = REGRESSION_WORSE,
 					   .level = i % 3 ? CHANGE_SUSPECT : CHANGE_CONFIRMED,
 					   .state = i % 5 ? REGRESSION_DISMISSED : REGRESSION_OPEN};
-		struct change_row c = {.direction = CHANGE_WORSE, .level = r.level, .est = 0.05};
+		struct change_row c = {.direction = CHANGE_WORSE,
+				       .level = r.level,
+				       .est = 0.05,
+				       .lo = 0.04,
+				       .hi = 0.06,
+				       .p = 0.001};
 		char night[11];
 
 		sample_night(i * 10, night);
