@@ -51,7 +51,7 @@ for f in "$@"; do
 	tests/slurm/*) slurm="$slurm $f" ;;
 	tests/faults/*) faults="$faults $f" ;;
 	tests/cli/planted.bats) alone="$alone $f" ;;
-	tests/cli/planted-faults.bats | tests/cli/workloads.bats) long="$long $f" ;;
+	tests/cli/planted-faults.bats | tests/cli/workloads.bats | tests/cli/agent.bats | tests/cli/bad-workloads.bats) long="$long $f" ;;
 	*) together="$together $f" ;;
 	esac
 done

@@ -153,15 +153,16 @@ int slurm_errors_number(const char *words)
 		      {"Protocol authentication error", AUTHENTICATION},
 		      {"Invalid MUNGE", AUTHENTICATION},
 		      {"Invalid node list specified", INVALID_NODE_NAME},
+		      {"getaddrinfo() failed", NO_CONTROLLER},
 		      {"Connection refused", NO_CONTROLLER},
 		      {"Connection timed out", NO_CONTROLLER}};
 
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (strcasestr(words, known[i].text))
-			return known[i].number;
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		if (strstr(words, others[i].text))
 			return others[i].number;
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (strcasestr(words, known[i].text))
+			return known[i].number;
 	return SLURM_ERRORS_UNKNOWN;
 }
 

@@ -178,6 +178,9 @@ static void test_refusals(void **state)
 		 "If munged is up", NULL, 1007},
 		{"sbatch: error: Batch job submission failed: Invalid node list specified\n",
 		 "Invalid node list specified", NULL, 2018},
+		{"sbatch: error: xgetaddrinfo: getaddrinfo() failed: Temporary failure in name "
+		 "resolution: Resource temporarily unavailable\nsbatch: error: Invalid argument\n",
+		 "getaddrinfo() failed", NULL, 1800},
 		{"something new\n", "something new", NULL, SLURM_ERRORS_UNKNOWN},
 	};
 
