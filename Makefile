@@ -88,7 +88,7 @@ GEN_SRC    := $(foreach r,$(REGISTRIES),$(if $(wildcard $(word 3,$(REG.$(r)))),$
 obj         = $(patsubst %.c,$(B)/%.o,$(1))
 LIB_OBJ    := $(call obj,$(LIB_SRC)) $(GEN_SRC:.c=.o)
 # The agent runs where nothing is installed: of base only what needs nothing but libc and xxhash.
-AGENT_BASE := $(patsubst %,$(B)/orchestrator/base/%.o,err str mem clock proc fs log version address container)
+AGENT_BASE := $(patsubst %,$(B)/orchestrator/base/%.o,err str mem clock proc fs log version address container nodefacts)
 AGENT_STATIC ?= 1
 ifneq ($(filter asan fuzz,$(MODE)),)
 AGENT_LINK := -l:libyajl_s.a -l:libpcre2-8.a -l:libxxhash.a -lm

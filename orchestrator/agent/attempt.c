@@ -8,6 +8,7 @@
 
 #include "orchestrator/agent/block.h"
 #include "orchestrator/agent/guard.h"
+#include "orchestrator/agent/nodeenv.h"
 #include "orchestrator/agent/record.h"
 #include "orchestrator/agent/trial.h"
 #include "orchestrator/agent/trialenv.h"
@@ -119,6 +120,14 @@ static void start_others(struct allocation *l, const struct block *b, struct sig
 	l->asked = true;
 }
 
+/* Every node at the same time, and before anything is measured. */
+static void tell_environment(struct allocation *l, const struct attempt *a, struct signals *signals)
+{
+	nodestep_enter(l->others, a->index);
+	nodeenv_write(a->block, a->dir, l->place.node, true);
+	nodestep_entered(l->others, signals);
+}
+
 int attempt_run(struct allocation *l, size_t index, struct signals *signals, enum attempt_end *end,
 		struct err *e)
 {
@@ -134,6 +143,8 @@ int attempt_run(struct allocation *l, size_t index, struct signals *signals, enu
 	} else if (!rc) {
 		start_others(l, a.block, signals);
 		rc = guard_start(a.dir, a.block, nodestep_pid(l->others), &a.guard, e);
+		if (!rc)
+			tell_environment(l, &a, signals);
 		if (!rc)
 			run_slots(&a, l->others, signals);
 		guard_stop(TAKE(a.guard));

@@ -17,6 +17,7 @@ enum {
 	ARGV_MAX = 4096,
 	ENV_MAX = 4096,
 	PATTERN_MAX = 4096,
+	KEYS_MAX = 64,      /* each may start a program; a recipe has half as many */
 	PERIOD_MIN_MS = 10, /* below it the sampler would be a load of its own */
 };
 static const int64_t DAY_S = 86400;
@@ -223,6 +224,43 @@ static void read_container(struct jread *r, yajl_val top, struct block *b)
 	jread_leave(r);
 }
 
+static void read_key(struct jread *r, yajl_val v, struct block_key *k)
+{
+	if (!YAJL_IS_OBJECT(v)) {
+		jread_fail(r, NULL, "expected an object");
+		return;
+	}
+	k->name = xstrdup(jread_need_text(r, v, "name"));
+	k->file = xstrdup(jread_text(r, v, "file", ""));
+	jread_texts(r, v, "command", ARGV_MAX, &k->command);
+	if (!*k->name)
+		jread_fail(r, "name", "is empty");
+	if (!!*k->file == !!k->command.n)
+		jread_fail(r, "file", "expected either a file or a command");
+}
+
+static void read_fingerprint(struct jread *r, yajl_val top, struct block *b)
+{
+	yajl_val o = jread_object(r, top, "fingerprint"), list;
+
+	if (!o)
+		return;
+	b->tells_environment = true;
+	jread_enter(r, "fingerprint");
+	jread_pairs(r, o, "env", ENV_MAX, &b->key_env);
+	check_env_names(r, "env", &b->key_env);
+	list = jread_array(r, o, "keys", KEYS_MAX);
+	if (list && list->u.array.len) {
+		b->keys = xcalloc(list->u.array.len, sizeof *b->keys);
+		b->n_keys = list->u.array.len;
+	}
+	for (size_t i = 0; i < b->n_keys; i++) {
+		jread_enter_nth(r, "fingerprint.keys", i);
+		read_key(r, list->u.array.values[i], &b->keys[i]);
+	}
+	jread_leave(r);
+}
+
 static void read_top(struct jread *r, yajl_val top, struct block *b)
 {
 	const char *format = jread_need_text(r, top, "format");
@@ -249,6 +287,7 @@ static void read_top(struct jread *r, yajl_val top, struct block *b)
 	jread_texts(r, top, "secrets", ENV_MAX, &b->secrets);
 	check_names(r, "secrets", &b->secrets);
 	read_sampler(r, top, b);
+	read_fingerprint(r, top, b);
 	read_arms(r, top, b);
 	if (!r->rc)
 		read_slots(r, top, b);
@@ -323,6 +362,13 @@ void block_free(struct block *b)
 	}
 	for (size_t i = 0; i < b->n_slots; i++)
 		free(b->slots[i].kind);
+	for (size_t i = 0; i < b->n_keys; i++) {
+		free(b->keys[i].name);
+		free(b->keys[i].file);
+		strv_free(&b->keys[i].command);
+	}
+	kvs_free(&b->key_env);
+	free(b->keys);
 	free(b->arms);
 	free(b->slots);
 	free(b->window.pattern);

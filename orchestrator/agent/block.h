@@ -46,6 +46,13 @@ struct block_slot {
 	char *kind;
 };
 
+/* A key of the recipe's own in the environment: what is read for it. */
+struct block_key {
+	char *name;
+	char *file;          /* relative to the workdir; NULL: */
+	struct strv command; /* run there */
+};
+
 struct block {
 	char token[BLOCK_TOKEN_MAX + 1];
 	int64_t block, attempt, deadline_us; /* deadline 0: none */
@@ -61,6 +68,10 @@ struct block {
 	int64_t sampler_period_ms; /* 0: no samples */
 	bool sample_nodes;         /* those of the allocation's other nodes too */
 	char *dcgm_url;            /* NULL: none */
+	bool tells_environment;    /* each node leaves environment.json (nodeenv.h) */
+	struct kvs key_env;        /* of commands of keys, over env */
+	struct block_key *keys;
+	size_t n_keys;
 	struct block_arm *arms;
 	size_t n_arms;
 	struct block_slot *slots;

@@ -12,6 +12,7 @@
 #include "orchestrator/agent/block.h"
 #include "orchestrator/agent/evidence.h"
 #include "orchestrator/agent/jwrite.h"
+#include "orchestrator/agent/nodeenv.h"
 #include "orchestrator/agent/place.h"
 #include "orchestrator/agent/procs.h"
 #include "orchestrator/agent/sampler.h"
@@ -137,6 +138,22 @@ static int enter_block(struct nodeside *n, size_t i, struct err *e)
 	return 0;
 }
 
+static void begin_block(struct nodeside *n, const char *args)
+{
+	unsigned long block = 0;
+	long long asked = 0;
+	struct err e = {0};
+
+	if (sscanf(args, "%lld %lu", &asked, &block) != 2 || enter_block(n, block, &e)) {
+		if (!e.code)
+			err_set(&e, ERR_STATE, "\"%s\" is no block", args);
+		say_error(n, &e);
+		return;
+	}
+	nodeenv_write(n->block, n->dirs[n->at], n->place.node, false);
+	printf("@%s entered %lld %lld\n", n->place.node, asked, utc_us());
+}
+
 /* --- the trial -------------------------------------------------------------------------- */
 
 static void look(struct nodeside *n)
@@ -256,6 +273,8 @@ static void obey(struct nodeside *n, char *line)
 	if (str_starts(line, "set ") && (eq = strchr(line, '='))) {
 		*eq = '\0';
 		kvs_set(&n->added, line + strlen("set "), eq + 1);
+	} else if (str_starts(line, "block ")) {
+		begin_block(n, line + strlen("block "));
 	} else if (str_starts(line, "trial ")) {
 		begin_trial(n, line + strlen("trial "));
 	} else if (str_starts(line, "look ")) {

@@ -24,6 +24,7 @@ enum {
 	READY_US = 60000000, /* a busy controller may take half a minute to make a step */
 	TRIES_MAX = 3,       /* srun under load: "Unable to confirm allocation" */
 	RETRY_PAUSE_US = 1000000,
+	ENTER_US = 15000000,  /* what nodes may take to tell their environment, and some more */
 	REPORT_US = 20000000, /* beyond the grace: kill, look again, send */
 	STOP_US = 10000000,
 	LINE_MAX_BYTES = 64 << 10,
@@ -34,7 +35,7 @@ enum {
 struct node {
 	char *name, *switches; /* switches: NULL until it has said hello */
 	char boot_id[37], machine[32], why[WHY_MAX];
-	bool up, looked, ended;
+	bool up, entered, looked, ended;
 	bool has_clock;
 	int64_t offset_us, error_us; /* its clock less ours, and by how much that may be wrong */
 	int64_t mono_us, mono_at_us; /* its other clock, and its first one then */
@@ -46,9 +47,9 @@ struct node {
 struct nodestep {
 	struct node *v;
 	size_t n;
-	int fd;          /* srun's stdin, stdout and stderr; -1: it has ended */
-	pid_t pid;       /* its parent; 0: reaped */
-	int64_t look_us; /* when the last look was asked for */
+	int fd;                    /* srun's stdin, stdout and stderr; -1: it has ended */
+	pid_t pid;                 /* its parent; 0: reaped */
+	int64_t enter_us, look_us; /* when that was asked for last */
 	struct buf line;
 	char said[WHY_MAX]; /* srun's last words */
 };
@@ -140,6 +141,7 @@ static void take_answer(struct nodestep *s, char *line)
 		int64_t asked = next_number(&line);
 
 		take_clock(n, asked, next_number(&line));
+		n->entered = n->entered || (str_eq(verb, "entered") && asked == s->enter_us);
 		n->looked = n->looked || (str_eq(verb, "looked") && asked == s->look_us);
 		if (str_eq(verb, "ended"))
 			take_ended(n, line);
@@ -447,6 +449,30 @@ __attribute__((format(printf, 2, 3))) static void tell(struct nodestep *s, const
 	if (s->fd >= 0 && send(s->fd, b.data, b.len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)b.len)
 		reap(s);
 	buf_free(&b);
+}
+
+void nodestep_enter(struct nodestep *s, size_t block)
+{
+	if (!s || s->fd < 0)
+		return;
+	for (size_t i = 0; i < s->n; i++)
+		s->v[i].entered = false;
+	s->enter_us = utc_us();
+	tell(s, "block %lld %zu\n", (long long)s->enter_us, block);
+}
+
+static bool all_entered(const struct nodestep *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].up && !s->v[i].entered && !*s->v[i].why)
+			return false;
+	return true;
+}
+
+void nodestep_entered(struct nodestep *s, struct signals *signals)
+{
+	if (s)
+		wait_for(s, all_entered, ENTER_US, signals);
 }
 
 void nodestep_trial(struct nodestep *s, size_t block, int slot, const struct kvs *added)

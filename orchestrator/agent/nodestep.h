@@ -7,6 +7,7 @@
  * is recorded.
  *
  * The step hears lines on stdin, which srun gives to all tasks:
+ *   block ASKED_US BLOCK   an attempt begins: tell the environment of the node (nodeenv.h)
  *   set NAME=VALUE      a variable that the agent adds to the next trial
  *   trial ASKED_US BLOCK SLOT   a trial begins: index of the block's directory among the arguments,
  *                       slot
@@ -15,7 +16,7 @@
  * (ASKED_US: when that was asked, by the agent's clock; it comes back with the answer) and each
  * node answers in lines of less than 1,000 bytes, which srun keeps whole:
  *   @NODE hello UTC_US MONO_US BOOT_ID MACHINE SWITCHES
- *   @NODE ready ASKED_US UTC_US, @NODE looked ASKED_US UTC_US
+ *   @NODE entered ASKED_US UTC_US, @NODE ready ASKED_US UTC_US, @NODE looked ASKED_US UTC_US
  *   @NODE more TEXT     a piece of the report (the members of evidence_write() as one object)
  *   @NODE ended ASKED_US UTC_US LEFTOVERS SHM_REMOVED CLEANED   all of it was sent
  *   @NODE error TEXT    why this node cannot do it
@@ -42,6 +43,10 @@ pid_t nodestep_pid(const struct nodestep *s); /* of the process that is srun's p
 int nodestep_fd(const struct nodestep *s);    /* to poll for POLLIN; -1: none */
 void nodestep_read(struct nodestep *s);       /* what has come */
 
+/* An attempt begins; nodestep_entered() waits until each node has told its environment, some
+ * seconds at most. */
+void nodestep_enter(struct nodestep *s, size_t block);
+void nodestep_entered(struct nodestep *s, struct signals *signals);
 void nodestep_trial(struct nodestep *s, size_t block, int slot, const struct kvs *added);
 void nodestep_look(struct nodestep *s);
 bool nodestep_looking(const struct nodestep *s); /* an answer to the last look is missing */

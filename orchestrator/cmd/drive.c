@@ -248,16 +248,38 @@ char *drive_command(const char *verb, const struct workspace *w, int64_t id)
 	return buf_take(&b);
 }
 
+/* The plan of a campaign; NULL: its sources cannot be read any more. */
+static struct recipe *recipe_of(struct workspace *w, int64_t campaign)
+{
+	struct script_sources s = {0};
+	struct recipe *r = NULL;
+
+	if (campaign_sources(w, campaign, &s, NULL) == 0 && script_reload(&s, &r, NULL) < 0)
+		r = NULL;
+	script_sources_free(&s);
+	return r;
+}
+
 int drive_expired(struct workspace *w, const struct campaign_row *row, struct strv *changes,
 		  struct err *e)
 {
-	_cleanup_free_ char *now = fingerprint_json(row->scheduler);
+	_cleanup_free_ char *now = NULL;
+	struct recipe *r = NULL;
 	struct fix_row fix = {0};
 	bool found = false;
 	int rc = query_fix_get(w->db, row->id, &fix, &found, e);
 
-	if (rc == 0 && found && fix.fingerprint)
-		rc = fingerprint_changes(fix.fingerprint, now, changes, e);
+	if (rc == 0 && found && fix.fingerprint) {
+		if (fingerprint_is_old(fix.fingerprint)) {
+			now = fingerprint_this_machine();
+		} else {
+			r = recipe_of(w, row->id);
+			rc = fingerprint_now(w, row, r, &now, e);
+		}
+		if (rc == 0)
+			rc = fingerprint_changes(fix.fingerprint, now, changes, e);
+	}
+	recipe_free(r);
 	fix_row_done(&fix);
 	return rc;
 }

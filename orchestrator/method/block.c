@@ -14,6 +14,7 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/method/fingerprint.h"
 #include "orchestrator/method/method.h"
 
 enum {
@@ -233,6 +234,7 @@ static struct json *block_json(struct campaign *c, const struct stage_row *s,
 	json_set(o, "env", block_env(c, s, b));
 	json_set(o, "secrets", strv_json(&w.secrets));
 	json_set(o, "sampler", sampler_json(&c->recipe->samplers));
+	json_set(o, "fingerprint", fingerprint_asked(c->recipe));
 	json_set(o, "evidence", evidence_json());
 	json_set(o, "arms", arms);
 	if (s->kind == STAGE_PROFILE)
@@ -368,6 +370,7 @@ static int store_results(struct campaign *c, const struct block_row *b, struct a
 	if ((rc = query_attempt_ingest(db, b->attempt_id, a->hash, a->trials, a->n,
 				       (const char *const *)strv_end(&a->nodes), a->nodes.n,
 				       clock_utc_us(c->ws->clock), &again, e)) == 0 &&
+	    (again || (rc = fingerprint_store(c, b->attempt_id, a, e)) == 0) &&
 	    (rc = store_switches(c, b, a, e)) == 0 && (rc = store_times(c, b, a, e)) == 0)
 		rc = db_commit(db, e);
 	if (rc < 0)

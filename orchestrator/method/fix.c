@@ -157,7 +157,7 @@ static int store_guards(struct campaign *c, const struct stage_row *s, struct gu
 static int put_final(struct campaign *c, const struct stage_row *s, const struct stats_mean_ci *ci,
 		     const struct guard_results *g, struct err *e)
 {
-	_cleanup_free_ char *fingerprint = fingerprint_json(c->sched->name), *note = NULL;
+	_cleanup_free_ char *fingerprint = NULL, *note = NULL;
 	struct fix_row fix = {.campaign = c->row.id,
 			      .config = s->arms[1].config,
 			      .stage = s->id,
@@ -166,15 +166,17 @@ static int put_final(struct campaign *c, const struct stage_row *s, const struct
 			      .hi = stats_relative(ci->hi),
 			      .n = (int)ci->n,
 			      .reason = g->text,
-			      .fingerprint = fingerprint,
 			      .soak_drift = NAN,
 			      .at_us = clock_utc_us(c->ws->clock)};
 	int64_t id;
 	bool waits;
 	int rc = pending(c, s->arms[1].config, &waits, e);
 
+	if (rc == 0)
+		rc = fingerprint_of_stage(c->ws->db, s->id, &fingerprint, e);
 	if (rc < 0)
 		return rc;
+	fix.fingerprint = fingerprint;
 	fix.state = (char *)fix_state(ci, g->worst, waits);
 	note = xasprintf("%s: %+.1f %% [%+.1f, %+.1f] against the original default over %zu "
 			 "blocks%s%s",

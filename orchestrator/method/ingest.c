@@ -17,6 +17,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/method/cause.h"
 #include "orchestrator/method/derived.h"
+#include "orchestrator/method/fingerprint.h"
 #include "orchestrator/method/method.h"
 #include "orchestrator/method/samples.h"
 #include "orchestrator/method/window.h"
@@ -651,6 +652,8 @@ int ingest_attempt(const struct recipe *r, const struct stage_row *s,
 		incomplete(out, "done.json: format is not fettle.done/1");
 	else
 		read_manifest(&reader, done);
+	if (out->complete)
+		fingerprint_read(r, dir, plan->token, out);
 	return 0;
 }
 
@@ -777,6 +780,8 @@ void ingest_prefix(const struct recipe *r, const struct stage_row *s,
 	for (size_t i = 0; i < plan->n_slots && out->complete; i++)
 		read_prefix_slot(&reader, plan->slots[i].index, &hashes);
 	check_plan(&reader);
+	if (out->complete)
+		fingerprint_read(r, dir, plan->token, out);
 	fs_hash(hashes.data ? hashes.data : "", hashes.len, out->hash);
 	buf_free(&hashes);
 }

@@ -13,6 +13,7 @@
 
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/method/fingerprint.h"
 #include "orchestrator/method/method.h"
 
 /* Slots of the warm-up, and arms of one pass. */
@@ -140,9 +141,10 @@ static int store(struct campaign *c, const struct stage_row *s, const struct blo
 	if (rc < 0)
 		return rc;
 	name_logs(a, *block);
-	return query_attempt_ingest(db, attempt, a->hash, a->trials, a->n,
-				    (const char *const *)strv_end(&a->nodes), a->nodes.n,
-				    clock_utc_us(c->ws->clock), &again, e);
+	rc = query_attempt_ingest(db, attempt, a->hash, a->trials, a->n,
+				  (const char *const *)strv_end(&a->nodes), a->nodes.n,
+				  clock_utc_us(c->ws->clock), &again, e);
+	return rc < 0 || again ? rc : fingerprint_store(c, attempt, a, e);
 }
 
 int keep_pairs(struct campaign *c, const struct stage_row *s, const struct block_row *b,

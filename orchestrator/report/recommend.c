@@ -97,6 +97,37 @@ static void warnings(const struct report *r, struct buf *out)
 	}
 }
 
+/* Settings of the system and its adapters are many: the JSON form and the report have them. */
+static bool is_setting(const char *key)
+{
+	return str_starts(key, "sysctl.") || str_starts(key, "nic.") || str_starts(key, "ib.");
+}
+
+static void holds_for(const char *fingerprint, struct buf *out)
+{
+	_cleanup_(json_freep) struct json *j = NULL;
+	size_t more = 0;
+
+	if (!fingerprint ||
+	    json_parse("fingerprint", fingerprint, strlen(fingerprint), &j, NULL) < 0 ||
+	    !json_first(j)) {
+		comment(out, "holds for: unknown");
+		return;
+	}
+	comment(out, "holds for:");
+	for (const struct json *m = json_first(j); m; m = json_next(m)) {
+		_cleanup_free_ char *value = json_type(m) == JSON_STRING ? xstrdup(json_text(m, ""))
+									 : json_print(m, false);
+
+		if (is_setting(json_key(m)))
+			more++;
+		else
+			commentf(out, "  %s: %s", json_key(m), value);
+	}
+	if (more)
+		commentf(out, "  and %zu settings of system and network (form json)", more);
+}
+
 static void header(const struct report *r, struct buf *out)
 {
 	_cleanup_free_ char *settings = config_text(&r->fix_config);
@@ -114,7 +145,7 @@ static void header(const struct report *r, struct buf *out)
 		commentf(out, "effect on %s: unknown", r->recipe->objective);
 	if (r->fix.reason)
 		commentf(out, "note: %s", r->fix.reason);
-	commentf(out, "holds for: %s", r->fix.fingerprint ? r->fix.fingerprint : "unknown");
+	holds_for(r->fix.fingerprint, out);
 	warnings(r, out);
 }
 

@@ -125,6 +125,11 @@ void attempt_files_done(struct attempt_files *a)
 	strv_free(&a->nodes);
 	strv_free(&a->notes);
 	kvs_free(&a->switches);
+	for (size_t i = 0; i < a->n_environments; i++) {
+		free(a->environments[i].node);
+		kvs_free(&a->environments[i].keys);
+	}
+	free(a->environments);
 	memset(a, 0, sizeof *a);
 }
 

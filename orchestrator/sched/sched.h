@@ -136,6 +136,12 @@ struct trial_steps {
 	int ncpu; /* of the node, where it was sampled: its means are among the trial's metrics */
 };
 
+/* What a node was when it ran an attempt: kernel, drivers, settings, ... */
+struct node_keys {
+	char *node;
+	struct kvs keys;
+};
+
 /* What an attempt left behind, as it is stored. */
 struct attempt_files {
 	struct trial_result *trials;
@@ -150,6 +156,8 @@ struct attempt_files {
 	bool partial;             /* the manifest says that the agent did not come to its end */
 	char *reason;             /* why not; NULL */
 	struct strv notes;        /* what its reader should know of the nodes */
+	struct node_keys *environments; /* of those of its nodes that told */
+	size_t n_environments;
 };
 void attempt_files_done(struct attempt_files *a);
 

@@ -524,7 +524,7 @@ int check_plan(const struct reader *r, struct recipe *recipe, struct err *e)
 	if (!rc)
 		rc = schema_check_ladder(r, recipe, e);
 	if (!rc)
-		rc = schema_check_canary(r, recipe, e);
+		rc = schema_check_nightly(r, recipe, e);
 	if (!rc)
 		rc = check_targets(recipe, e);
 	return rc ? rc : check_exclusions(recipe, e);

@@ -52,7 +52,7 @@ int schema_read_canary(const struct reader *r, const struct json *v, const char 
 		       struct err *e);
 int schema_read_fingerprint(const struct reader *r, const struct json *v, const char *path,
 			    void *out, struct err *e);
-int schema_check_canary(const struct reader *r, const struct recipe *x, struct err *e);
+int schema_check_nightly(const struct reader *r, const struct recipe *x, struct err *e);
 /* Every schema, in the order of the reference; NULL at the end. */
 extern const struct schema *const schema_all[];
 

@@ -99,10 +99,29 @@ int schema_read_canary(const struct reader *r, const struct json *v, const char 
 	return reader_table(r, &schema_canary, v, path, c, e);
 }
 
-int schema_check_canary(const struct reader *r, const struct recipe *x, struct err *e)
+/* What is read is stored and shown. */
+static int check_secrets(const struct reader *r, const struct recipe *x, struct err *e)
 {
-	if (!x->canary.blocks)
-		return 0;
+	for (size_t i = 0; i < x->n_fingerprint; i++)
+		for (size_t k = 0; x->fingerprint[i].env && k < x->workload.secrets.n; k++)
+			if (str_eq(x->fingerprint[i].env, x->workload.secrets.v[k])) {
+				_cleanup_free_ char *at = xasprintf("fingerprint.%s",
+								    x->fingerprint[i].name);
+
+				return reader_fault(r, at, e,
+						    "%s is a secret, and what is read for the "
+						    "environment is stored and shown",
+						    x->fingerprint[i].env);
+			}
+	return 0;
+}
+
+int schema_check_nightly(const struct reader *r, const struct recipe *x, struct err *e)
+{
+	int rc = check_secrets(r, x, e);
+
+	if (rc || !x->canary.blocks)
+		return rc;
 	if (x->n_knobs)
 		return reader_fault(r, "knobs", e,
 				    "a canary measures one configuration night after night and "

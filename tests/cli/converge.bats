@@ -50,3 +50,34 @@ sql() { sqlite3 "$FETTLE_WORKSPACE/fettle.db" "$1"; }
 	[ "$("$FETTLE" status --json | jq -r '.[0].expired | length')" = 1 ]
 	"$FETTLE" recommend 2>&1 >/dev/null | grep -q 'this fix has expired'
 }
+
+# recipe FIELDS: as planted-brief, with a file and a command as keys of the environment.
+with_keys() {
+	sed -e "s|^return {|local c = {|" -e '/^\tquestion/d' "$OLDPWD/tests/fixtures/recipes/planted-brief.lua"
+	cat <<-END
+		c.fingerprint = { toolchain = { file = "VERSION" }, tool = { command = { "cat", "TOOL" } } }
+		$1
+		return c
+	END
+}
+
+@test "a fix expires when a key of the recipe's own changes, read again or measured again" {
+	cd "$BATS_TEST_TMPDIR"
+	with_keys '' >fix.lua
+	with_keys 'c.knobs, c.blocks.aa = nil, 2' >again.lua
+	echo 'gcc 12' >VERSION
+	echo '1.0' >TOOL
+	"$FETTLE" run -q fix.lua
+	[ "$(sql "SELECT json_extract(fingerprint, '\$.toolchain') || ' ' || json_extract(fingerprint, '\$.tool') FROM fix")" = 'gcc 12 1.0' ]
+	[ "$(sql "SELECT count(DISTINCT environment) FROM v_environment")" = 1 ]
+	! "$FETTLE" status | grep -q expired || false
+	"$FETTLE" recommend | grep -q '^#   toolchain: gcc 12$'
+	# a file of this machine is read again; a program only runs when something is measured
+	echo 'gcc 13' >VERSION
+	echo '2.0' >TOOL
+	[ "$("$FETTLE" status --json | jq -c '.[0].expired')" = '["toolchain: gcc 12 -> gcc 13"]' ]
+	"$FETTLE" run -q again.lua
+	[ "$("$FETTLE" status --json | jq -c '.[] | select(.campaign == 1).expired | sort')" = '["tool: 1.0 -> 2.0","toolchain: gcc 12 -> gcc 13"]' ]
+	"$FETTLE" recommend 1 2>&1 >/dev/null | grep -q 'tool: 1.0 -> 2.0'
+	[ "$(sql "SELECT count(DISTINCT environment) FROM v_environment")" = 2 ]
+}

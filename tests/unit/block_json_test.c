@@ -19,6 +19,7 @@ static const char recipe_text[] =
 	"resources = { nodes = 1, tasks_per_node = 2, launcher = 'srun' },\n"
 	"knobs = { { name = 'A', env = 'A', class = 'neutral', values = { 1 } },\n"
 	"  { name = 'F', arg = '--f', flag = true, class = 'neutral', default = false, values = { true } } },\n"
+	"fingerprint = { tool = { file = '/sw/VERSION' }, nccl = { command = { 'cat', 'v' } }, foo = { env = 'FOO' } },\n"
 	"repeats = 2, warmup_trials = 1 }\n";
 
 static void replace(char **text, const char *what, const char *with)
