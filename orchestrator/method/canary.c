@@ -271,12 +271,13 @@ static int blocks_a_night(const struct campaign *c)
 static int plan_night(struct campaign *c, const char *night, struct err *e)
 {
 	struct canary_row row = {.purpose = CANARY_NIGHT, .open = true};
+	_cleanup_free_ char *avoid = NULL;
 	struct lineup l = {0};
 	int rc = lineup_night(c, &l, e);
 
 	str_copy(row.night, sizeof row.night, night);
-	if (rc == 0)
-		rc = plan_stage(c, &row, &l, blocks_a_night(c), NULL, e);
+	if (rc == 0 && (rc = place_night(c, blocks_a_night(c), &avoid, e)) == 0)
+		rc = plan_stage(c, &row, &l, blocks_a_night(c), avoid, e);
 	lineup_done(&l);
 	return rc;
 }

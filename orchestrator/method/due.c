@@ -237,11 +237,20 @@ static int newest_first(const void *a, const void *b)
 	return d ? d : strcmp(y->node->name, x->node->name);
 }
 
-size_t due_avoid(const struct due_node *v, size_t n, size_t usable, size_t wanted, bool *avoid)
+static size_t less(size_t a, size_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+size_t due_avoid(const struct due_node *v, size_t n, size_t usable, size_t need, size_t blocks,
+		 bool *avoid)
 {
 	_cleanup_free_ struct seen_node *order = xcalloc(n + 1, sizeof *order);
-	size_t most = usable > wanted ? usable - wanted : 0, marked = 0;
+	size_t wanted = need * blocks, left = wanted, most, marked = 0;
 
+	if (n < usable)
+		left = blocks > 1 ? wanted - need : need;
+	most = less(n, left) < less(usable, wanted) ? less(n, left) : less(usable, wanted);
 	for (size_t i = 0; i < n; i++)
 		order[i] = (struct seen_node){&v[i], i};
 	if (n)

@@ -92,10 +92,13 @@ struct due_node {
 	char night[11];
 	int looks;
 };
-/* Which nodes tonight's blocks stay away from so that those looked at longest ago are left: marks
- * them in `avoid` (n elements, false before). `usable` nodes there are in all, seen or not;
- * `wanted` are to be left. Of one night those with more looks are avoided first. Returns how many
- * are marked. */
-size_t due_avoid(const struct due_node *v, size_t n, size_t usable, size_t wanted, bool *avoid);
+/* Which of the known nodes tonight's blocks stay away from, so that those looked at longest ago
+ * have their turn: marks them in `avoid` (n elements, false before). `usable` nodes there are in
+ * all, seen or not; each of `blocks` blocks takes `need`. Where some were never seen one block's
+ * nodes fewer are left than the blocks take, for one of those; but always enough for a block, since
+ * nobody knows whether the others are fit. Of one night those with more looks are avoided first.
+ * Returns how many are marked. */
+size_t due_avoid(const struct due_node *v, size_t n, size_t usable, size_t need, size_t blocks,
+		 bool *avoid);
 
 #endif

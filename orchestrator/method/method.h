@@ -360,6 +360,10 @@ int place_block(struct campaign *c, struct strv *exclude, char **nodelist, struc
 int place_away(struct campaign *c, const char *what, const char *whose, const char *nodes, int n,
 	       char **avoid, struct err *e);
 
+/* For a night's look of so many blocks: the same, away from the nodes that the campaign's canaries
+ * looked at last (see due_avoid()). Nothing where the recipe names nodes or places its blocks. */
+int place_night(struct campaign *c, int blocks, char **avoid, struct err *e);
+
 /* -- limits.c: when, and how much at a time -----------------------------------------------------
  */
 

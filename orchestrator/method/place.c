@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiments/history.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/method/due.h"
 #include "orchestrator/method/method.h"
 
 static bool in_list(const struct strv *v, const char *node)
@@ -156,4 +158,54 @@ int place_away(struct campaign *c, const char *what, const char *whose, const ch
 	*avoid = xstrdup(nodes);
 	return campaign_event(c, e, "placement", "%s: on other nodes than %s: not on %s", what,
 			      whose, nodes);
+}
+
+/* -- nights ----------------------------------------------------------------------------------- */
+
+static int usable_nodes(const struct campaign *c)
+{
+	return c->capacity.nodes_total > c->capacity.nodes_out
+		       ? c->capacity.nodes_total - c->capacity.nodes_out
+		       : 0;
+}
+
+/* The names of those that are left out. */
+static char *avoided(const struct campaign *c, const struct node_look *looks, size_t n, int blocks)
+{
+	_cleanup_free_ struct due_node *v = xcalloc(n + 1, sizeof *v);
+	_cleanup_free_ bool *avoid = xcalloc(n + 1, sizeof *avoid);
+	struct strv names = {0};
+	char *out;
+
+	for (size_t i = 0; i < n; i++) {
+		v[i] = (struct due_node){.name = looks[i].node, .looks = looks[i].looks};
+		str_copy(v[i].night, sizeof v[i].night, looks[i].night);
+	}
+	due_avoid(v, n, (size_t)usable_nodes(c), (size_t)nodes_of_job(c), (size_t)blocks, avoid);
+	for (size_t i = 0; i < n; i++)
+		if (avoid[i])
+			strv_add(&names, looks[i].node);
+	out = place_join(&names);
+	strv_free(&names);
+	return out;
+}
+
+int place_night(struct campaign *c, int blocks, char **avoid, struct err *e)
+{
+	const struct resources *r = &c->resources;
+	struct node_look *looks = NULL;
+	size_t n = 0;
+	int rc;
+
+	*avoid = NULL;
+	if (r->nodelist || r->among.n || r->placement != PLACEMENT_ANY || usable_nodes(c) < 2)
+		return 0;
+	if ((rc = history_node_looks(c->ws->db, c->row.id, &looks, &n, e)) < 0)
+		return rc;
+	*avoid = avoided(c, looks, n, blocks);
+	node_looks_free(looks, n);
+	if (!*avoid)
+		return 0;
+	return campaign_event(c, e, "placement",
+			      "canary: on the nodes that wait longest: not on %s", *avoid);
 }

@@ -224,16 +224,52 @@ static void test_nodes_that_were_looked_at_longest_ago(void **state)
 
 	(void)state;
 	/* four nodes, two blocks of one: n3 and n2 are left */
-	assert_int_equal(due_avoid(v, 4, 4, 2, avoid), 2);
+	assert_int_equal(due_avoid(v, 4, 4, 1, 2, avoid), 2);
 	assert_true(avoid[0] && avoid[3] && !avoid[1] && !avoid[2]);
-	/* a cluster of six, of which two were never seen: those two and n3 are left */
+	/* a cluster of six, of which two were never seen: those two and n3, where a block can run
+	 * in any case */
 	memset(avoid, 0, sizeof avoid);
-	assert_int_equal(due_avoid(v, 4, 6, 2, avoid), 3);
+	assert_int_equal(due_avoid(v, 4, 6, 1, 2, avoid), 3);
 	assert_false(avoid[2]);
 	/* no more nodes than blocks: nothing is left out; unknown nodes: neither */
 	memset(avoid, 0, sizeof avoid);
-	assert_int_equal(due_avoid(v, 4, 2, 2, avoid), 0);
-	assert_int_equal(due_avoid(NULL, 0, 8, 2, avoid), 0);
+	assert_int_equal(due_avoid(v, 4, 2, 1, 2, avoid), 0);
+	assert_int_equal(due_avoid(NULL, 0, 8, 1, 2, avoid), 0);
+}
+
+/* A cluster that always gives the same nodes first: those that nobody knows are found all the same.
+ */
+static void test_nodes_that_were_never_seen(void **state)
+{
+	struct due_node known[6];
+	bool seen[6] = {false};
+	size_t n = 0;
+
+	(void)state;
+	for (int d = 1; d <= 12; d++) {
+		bool avoid[6] = {false};
+		int left = 0;
+
+		due_avoid(known, n, 6, 1, 2, avoid);
+		for (int node = 0; node < 6 && left < 2; node++) {
+			static const char *const names[] = {"n0", "n1", "n2", "n3", "n4", "n5"};
+			size_t at = 0;
+
+			while (at < n && known[at].name != names[node])
+				at++;
+			if (at < n && avoid[at])
+				continue;
+			if (at == n)
+				known[n++] = (struct due_node){names[node], "", 0};
+			snprintf(known[at].night, sizeof known[at].night, "2026-11-%02d", d);
+			known[at].looks++;
+			seen[node] = true;
+			left++;
+		}
+		assert_int_equal(left, 2);
+	}
+	for (int node = 0; node < 6; node++)
+		assert_true(seen[node]);
 }
 
 /* Each node of a cluster gets its look, however nights and blocks fall. */
@@ -248,7 +284,7 @@ static void test_every_node_has_its_turn(void **state)
 		bool avoid[5] = {false};
 		int left = 0;
 
-		due_avoid(v, 5, 5, 2, avoid);
+		due_avoid(v, 5, 5, 1, 2, avoid);
 		for (int i = 0; i < 5; i++)
 			if (!avoid[i] && left < 2) {
 				left++;
@@ -274,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_budget),
 		cmocka_unit_test(test_nothing_waits_for_ever),
 		cmocka_unit_test(test_nodes_that_were_looked_at_longest_ago),
+		cmocka_unit_test(test_nodes_that_were_never_seen),
 		cmocka_unit_test(test_every_node_has_its_turn),
 	};
 
