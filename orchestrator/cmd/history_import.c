@@ -2,6 +2,7 @@
 #include "orchestrator/cmd/history_import.h"
 
 #include <argp.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -347,7 +348,7 @@ int history_import(int argc, char **argv)
 		       "night are its replicates. Of a file all is stored or nothing; a file that "
 		       "has grown may be imported again. Exit status 0, 2 for a wrong option, 4 for "
 		       "a file that could not be taken."};
-	struct args a = {.o = {.min_effect = 0.02}};
+	struct args a = {.o = {.min_effect = NAN}};
 	struct workspace *w = NULL;
 	struct err e = {0};
 	int status;

@@ -154,7 +154,7 @@ struct import_result {
 };
 struct import_options {
 	bool replace;
-	double min_effect;
+	double min_effect; /* NaN: as stored, 0.02 for a new series */
 	int64_t now_us;
 };
 /* All of a file, in the caller's transaction. Sorts s. */

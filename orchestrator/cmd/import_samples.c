@@ -161,6 +161,7 @@ struct plan {
 	const struct import_rules *r;
 	enum use *use;                       /* by field */
 	const struct import_metric **metric; /* by field; NULL: nothing was said about it */
+	bool is_long;                        /* a row a value */
 };
 
 static const char *text_at(const struct import_table *t, const struct import_cell *c)
@@ -265,7 +266,7 @@ static void plan_words(struct plan *p)
 		size_t at = field_called(p->t, words[i].names);
 
 		if (at < p->t->fields.n && p->use[at] == USE_ENV &&
-		    (!words[i].only_long || is_long(p->t)))
+		    (!words[i].only_long || p->is_long))
 			p->use[at] = words[i].use;
 	}
 }
@@ -342,7 +343,7 @@ static int plan_metrics(struct plan *p, struct err *e)
 	size_t at = 0;
 	int rc;
 
-	if (is_long(p->t))
+	if (p->is_long)
 		return 0;
 	if (p->r->n_metrics == 0)
 		plan_numbers(p);
@@ -419,7 +420,7 @@ static int check_names(const struct plan *p, struct err *e)
 
 	for (size_t i = 0; i < p->r->only.n && rc == 0; i++)
 		rc = find_field(p->t, p->r->only.v[i].key, "only", &at, e);
-	for (size_t i = 0; i < p->r->as.n && rc == 0 && !is_long(p->t); i++)
+	for (size_t i = 0; i < p->r->as.n && rc == 0 && !p->is_long; i++)
 		rc = find_field(p->t, p->r->as.v[i].key, "as", &at, e);
 	return rc == 0 ? check_branches(p, e) : rc;
 }
@@ -651,7 +652,7 @@ static int one_row(const struct plan *p, size_t i, const char *workload, struct 
 	if (strlen(s.workload) > IMPORT_NAME_MAX || strlen(s.place) > IMPORT_NAME_MAX)
 		return too_long(p, row, "workload or place", e);
 	s.nodes = word_of(p, row, USE_NODES);
-	return is_long(p->t) ? long_row(p, row, &s, out, e) : wide_row(p, row, &s, out, e);
+	return p->is_long ? long_row(p, row, &s, out, e) : wide_row(p, row, &s, out, e);
 }
 
 /* The name of the file, without its folder and what is behind the first dot. */
@@ -679,7 +680,7 @@ static int make_plan(struct plan *p, bool *is_env, struct err *e)
 int import_samples(const struct import_table *t, const struct import_rules *r,
 		   struct import_samples *out, struct err *e)
 {
-	struct plan p = {.t = t, .r = r};
+	struct plan p = {.t = t, .r = r, .is_long = is_long(t)};
 	struct import_when w = {0};
 	int rc;
 

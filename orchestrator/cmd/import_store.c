@@ -6,10 +6,13 @@
  */
 #include "orchestrator/cmd/import.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+
+#define MIN_EFFECT 0.02
 
 struct store {
 	struct db *db;
@@ -249,6 +252,8 @@ static int open_series(struct store *st, const struct import_sample *v, size_t n
 	const char *unit = v->unit ? v->unit : there ? there->unit : "";
 
 	s.is_new = !there;
+	if (isnan(s.row.min_effect))
+		s.row.min_effect = there ? there->min_effect : MIN_EFFECT;
 	s.row.unit = xstrdup(unit);
 	if (!v->directed && there)
 		s.row.better = there->better;
