@@ -81,8 +81,8 @@ struct series_row {
 void series_row_done(struct series_row *s);
 void series_rows_free(struct series_row *v, size_t n);
 /* The series of this key (source to stat; NULL is ""), made at its first use. ERR_STATE naming both
- * when it is there with another unit or direction; its min_effect and campaign (unless 0) become
- * those of s. s->id is filled in. */
+ * when it is there with another unit or direction ("" and none are not known yet: they become those
+ * of s); its min_effect and campaign (unless 0) become those of s. s->id is filled in. */
 int history_series_put(struct db *db, struct series_row *s, int64_t now_us, struct err *e);
 int history_series_get(struct db *db, int64_t id, struct series_row *out, struct err *e);
 /* All, or those of a campaign (0: all); by workload, place, metric, role. */

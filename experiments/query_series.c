@@ -40,8 +40,8 @@ const char *const query_sql_series[] = {
 	[PUT] = "INSERT INTO series(source, workload, config, role, place, metric, stat, unit, "
 		"better, min_effect, campaign, created_us) VALUES (:source, :workload, :config, "
 		":role, :place, :metric, :stat, :unit, :better, :min_effect, :campaign, :now)",
-	[REFRESH] = "UPDATE series SET min_effect = :min_effect, campaign = coalesce(:campaign, "
-		    "campaign) WHERE id = :id",
+	[REFRESH] = "UPDATE series SET unit = :unit, better = :better, min_effect = :min_effect, "
+		    "campaign = coalesce(:campaign, campaign) WHERE id = :id",
 	[GET] = SERIES "WHERE id = :id",
 	[LIST] = SERIES IN_ORDER,
 	[OF_CAMPAIGN] = SERIES "WHERE campaign = :campaign " IN_ORDER,
@@ -123,18 +123,18 @@ static int insert_series(struct db *db, const struct series_row *r, int64_t now_
 	return rc;
 }
 
-/* What belongs to the series for good may not differ. */
+/* What is known of the series for good may not differ. */
 static int same_kind(const struct series_row *there, const struct series_row *now, struct err *e)
 {
 	const char *unit = now->unit ? now->unit : "";
 
-	if (!str_eq(there->unit, unit))
+	if (*there->unit && !str_eq(there->unit, unit))
 		return err_set(
 			e, ERR_STATE,
 			"series %lld (%s of %s) is in unit \"%s\", not in \"%s\": convert the "
 			"values, or give the metric another name",
 			(long long)there->id, there->metric, there->workload, there->unit, unit);
-	if (there->better != now->better)
+	if (there->better != BETTER_NONE && there->better != now->better)
 		return err_set(e, ERR_STATE, "series %lld (%s of %s): better is \"%s\", not \"%s\"",
 			       (long long)there->id, there->metric, there->workload,
 			       better_name(there->better), better_name(now->better));
@@ -144,8 +144,10 @@ static int same_kind(const struct series_row *there, const struct series_row *no
 static int refresh_series(struct db *db, const struct series_row *there,
 			  const struct series_row *now, struct err *e)
 {
+	const char *unit = now->unit ? now->unit : "";
 	struct stmt s;
-	bool same = there->min_effect == now->min_effect &&
+	bool same = there->min_effect == now->min_effect && there->better == now->better &&
+		    str_eq(there->unit, unit) &&
 		    (now->campaign == 0 || there->campaign == now->campaign);
 	int rc = same_kind(there, now, e);
 
@@ -153,6 +155,8 @@ static int refresh_series(struct db *db, const struct series_row *there,
 		return rc;
 	s = stmt_open(db, SQL(REFRESH), "refresh the series", e);
 	bind_i64(&s, ":id", there->id);
+	bind_text(&s, ":unit", unit);
+	bind_text(&s, ":better", better_name(now->better));
 	bind_real(&s, ":min_effect", now->min_effect);
 	bind_opt(&s, ":campaign", now->campaign);
 	return stmt_run(&s);

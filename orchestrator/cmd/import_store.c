@@ -332,8 +332,8 @@ static void note_undirected(struct import_result *out)
 		strv_addf(
 			&out->notes,
 			"of %zu series it is not known whether more or less is better, so that no "
-			"change of them is a regression: --metric '%s:up' or ':down' says so",
-			n, first);
+			"change of them is a regression: --metric '%.*s:up' or ':down' says so",
+			n, (int)strcspn(first, "{"), first);
 }
 
 static void add_notes(struct store *st)

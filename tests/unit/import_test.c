@@ -507,9 +507,10 @@ static void a_series_keeps_what_was_said(void **state)
 	struct err e = {0};
 
 	(void)state;
+	assert_put(db, "time,a\n2026-10-31,4\n", &unsaid);
 	said.metrics = &ms;
 	said.n_metrics = 1;
-	assert_put(db, "time,a\n2026-11-01,4\n", &said);
+	assert_put(db, "time,a\n2026-11-01,4\n", &said); /* now it is known */
 	assert_put(db, "time,a\n2026-11-02,4\n", &unsaid);
 	assert_int_equal(store_count(db,
 				     "SELECT count(*) FROM series WHERE unit = 'ms' AND better = "
