@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+#include "orchestrator/cmd/progress.h"
 #include "orchestrator/report/nights.h"
 #include "orchestrator/report/text.h"
 
@@ -93,9 +94,10 @@ static const char *not_for_ab(const struct recipe *r, const struct config *c)
 static char *why_not(const struct recipe *r, const struct config *c, const struct cause_row *cause)
 {
 	const struct fingerprint_key *k = fingerprint_of(r, cause->key);
+	bool variable = k && k->how == FINGERPRINT_ENV; /* absent: it was not set */
 	const char *reason;
 
-	if (!cause->was)
+	if (!cause->was && !variable)
 		return xstrdup("its old value is not known");
 	if (!k || (!k->set.env.n && !k->set.command.n))
 		return xstrdup("the recipe's `fingerprint` does not say how");
@@ -207,7 +209,17 @@ static void set_metric(struct question *q, const struct bisect *b)
 	set_field(q, AB_MIN_EFFECT, xasprintf("%.6g", 100 * s->min_effect));
 }
 
-/* What the key is set by, as B's; without what A has already. */
+/* A variable of the trial stands as it is in A, and as it was in B: whatever shell a bisection is
+ * started from. */
+static void set_variable(struct question *q, const struct fingerprint_key *k,
+			 const struct cause_row *cause)
+{
+	if (cause->is)
+		kvs_set(&q->ab.base, k->env, cause->is);
+	kvs_set(&q->difference, k->env, cause->was);
+}
+
+/* What another key is set by, as B's; without what A has already. */
 static void set_back(struct question *q, const struct fingerprint_key *k, const char *was)
 {
 	struct bundle old = {0};
@@ -224,17 +236,23 @@ static void set_back(struct question *q, const struct fingerprint_key *k, const 
 static void ask(const struct bisect *b, const struct recipe *r, const struct config *c,
 		const struct bisect_key *k, struct question *q)
 {
+	const struct fingerprint_key *key = fingerprint_of(r, k->cause->key);
+
 	set_field(q, AB_NAME, xstrdup(k->name));
 	set_field(q, AB_QUESTION,
 		  xasprintf("regression %lld: is it %s, %s (A) where it was %s (B)?",
 			    (long long)b->view.row.id, k->cause->key,
-			    k->cause->is ? k->cause->is : "(not known)", k->cause->was));
+			    k->cause->is ? k->cause->is : "(not set)",
+			    k->cause->was ? k->cause->was : "(not set)"));
 	set_metric(q, b);
 	set_workload(q, r);
 	set_resources(q, &r->resources);
 	strv_copy(&q->ab.a, &c->argv);
 	kvs_copy(&q->ab.base, &c->env);
-	set_back(q, fingerprint_of(r, k->cause->key), k->cause->was);
+	if (key->how == FINGERPRINT_ENV)
+		set_variable(q, key, k->cause);
+	else
+		set_back(q, key, k->cause->was);
 }
 
 /* The newest campaign of this name that `fettle ab` or a bisection made. */
@@ -349,8 +367,12 @@ int bisect_plan(struct workspace *w, int64_t regression, const char *scheduler, 
 static void cost_text(const struct outline *o, struct buf *out)
 {
 	buf_printf(out, "at most %zu blocks, with warm-up %zu runs", o->confirm_runs / 2, o->runs);
-	if (isfinite(o->node_hours))
-		buf_printf(out, ", %.2f node-hours", o->node_hours);
+	if (isfinite(o->node_hours)) {
+		char text[32];
+
+		progress_cost(o->node_hours * 3600, text, sizeof text);
+		buf_printf(out, ", %s", text);
+	}
 	if (isfinite(o->gpu_hours))
 		buf_printf(out, ", %.2f GPU-hours", o->gpu_hours);
 	if (!isfinite(o->node_hours))

@@ -38,7 +38,7 @@ static const char style[] =
 	".card{background:var(--card);border:1px solid var(--line);border-radius:8px;"
 	"padding:16px}\n"
 	"@media print{body{max-width:none;padding:0;font-size:11pt}.card{break-inside:avoid;"
-	"border-color:#ccc}}\n";
+	"border-color:#ccc}h2{break-after:avoid}}\n";
 
 void html_text(struct buf *out, const char *s)
 {

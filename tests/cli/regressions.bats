@@ -93,7 +93,8 @@ bisection() {
 	cat plan.txt
 	grep -q '^  3\. nvidia_driver 550 -> 570$' plan.txt
 	grep -q 'cannot be set: the recipe' plan.txt
-	[ "$(grep -c 'at most [0-9]* blocks, with warm-up [0-9]* runs, [0-9.]* node-hours' plan.txt)" -eq 2 ]
+	[ "$(grep -c 'at most [0-9]* blocks, with warm-up [0-9]* runs, [0-9.]* node-' plan.txt)" -eq 2 ]
+	grep -q -- '--env OMP_PROC_BIND=close --base-env OMP_NUM_THREADS=4 --base-env OMP_PROC_BIND=spread ' plan.txt
 	command=$(grep -- '--env NCCL_HOME=/sw/nccl/2.27.3 --base-env OMP_NUM_THREADS=4' plan.txt)
 	sh -c "${command/ ab / ab --fake truth.json -q }" | tail -1 >verdict.txt
 	grep -q '^verdict: accepted: B is better than A (NCCL_HOME=/sw/nccl/2.27.3)' verdict.txt

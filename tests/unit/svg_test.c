@@ -68,6 +68,53 @@ static void test_a_page_forbids_scripts(void **state)
 	buf_free(&b);
 }
 
+/* Relative luminance of "#rgb" or "#rrggbb" (WCAG 2.1). */
+static double luminance(const char *hex)
+{
+	static const double weight[] = {0.2126, 0.7152, 0.0722};
+	size_t digits = strspn(hex + 1, "0123456789abcdef") == 3 ? 1 : 2;
+	double sum = 0;
+
+	for (size_t i = 0; i < 3; i++) {
+		char part[3] = {hex[1 + i * digits], hex[1 + i * digits + digits - 1], '\0'};
+		double v = (double)strtol(part, NULL, 16) / 255;
+
+		sum += weight[i] * (v <= 0.03928 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4));
+	}
+	return sum;
+}
+
+static double contrast(const char *scheme, const char *ink, const char *paper)
+{
+	const char *a = strstr(scheme, ink), *b = strstr(scheme, paper);
+	double x, y;
+
+	assert_true(a && b);
+	x = luminance(a + strlen(ink));
+	y = luminance(b + strlen(paper));
+	return (fmax(x, y) + 0.05) / (fmin(x, y) + 0.05);
+}
+
+/* Light, dark, print: text can be read on the page and on its cards. */
+static void test_contrast(void **state)
+{
+	static const char *const inks[] = {
+		"--ink:", "--soft:", "--worse:", "--better:", "--suspect:", "--event:", "--data:"};
+	struct buf b = {0};
+	const char *scheme;
+	int schemes = 0;
+
+	(void)state;
+	html_head(&b, "", "");
+	for (scheme = b.data; (scheme = strstr(scheme, ":root{")); scheme++, schemes++)
+		for (size_t i = 0; i < ARRAY_LEN(inks); i++)
+			if (contrast(scheme, inks[i], "--paper:") < 4.5 ||
+			    contrast(scheme, inks[i], "--card:") < 4.5)
+				fail_msg("scheme %d: %s", schemes, inks[i]);
+	assert_int_equal(schemes, 3);
+	buf_free(&b);
+}
+
 static void check_ticks(double lo, double hi, size_t want, const double *expected, size_t n,
 			int digits)
 {
@@ -113,6 +160,7 @@ int main(void)
 		cmocka_unit_test(test_text_is_escaped),
 		cmocka_unit_test(test_every_element),
 		cmocka_unit_test(test_a_page_forbids_scripts),
+		cmocka_unit_test(test_contrast),
 		cmocka_unit_test(test_ticks_are_round),
 		cmocka_unit_test(test_an_axis_may_run_backwards),
 	};
