@@ -64,10 +64,11 @@ struct cp_point {
 size_t cp_detect(const double *v, size_t n, const struct cp_params *params, struct cp_point *out);
 
 /* Change points of cp_otava that are among the `newest` measured points, ascending: each is a
- * suspicion unless it was one before (an index within CP_SAME of it). By construction those of
- * cp_detect(..., &cp_otava, ...) and no fewer; out has room for n. CP_NEWEST: a small change needs
- * many nights until the rule sees it, and is then no longer at the end. */
+ * suspicion unless it was one before (an index within CP_SAME of it). They are those of
+ * cp_detect(..., &cp_otava, ...), so that nothing is suspected later than Otava would report it.
+ * CP_NEWEST, a year of nights: a small change needs many nights until the rule sees it, and is then
+ * no longer at the end. out has room for n. */
 size_t cp_suspects(const double *v, size_t n, size_t newest, struct cp_point *out);
-enum { CP_NEWEST = 100, CP_SAME = 3 };
+enum { CP_NEWEST = 365, CP_SAME = 3 };
 
 #endif
