@@ -12,7 +12,7 @@ OTAVA='apache-otava==0.8.0' NUMPY='numpy==2.2.0' SCIPY='scipy==1.16.3'
 build=${FETTLE_BUILD:-$PWD/build/release}
 bench=$build/tests/bench/changepoint_bench
 venv=${build%/*}/bench/otava-venv
-count=${SERIES:-${LONG:+2000}}
+count=${SERIES:-${LONG:+1000}}
 count=${count:-200}
 seed=${SEED:-20261129}
 tmp=$(mktemp -d) || exit 4

@@ -151,7 +151,6 @@ def equality(rng):
         equal = sum(e for e, _ in once)
         print(f"| {kind} | {len(once)} | {sum(n > 0 for _, n in once) / len(once):.3f} | {equal} | {len(nights)} | {sum(nights)} |")
         missed += equal < len(once) or not all(nights)
-    print()
 
 
 def main():
