@@ -68,39 +68,8 @@ static int conclude_night(struct campaign *c, const struct stage_row *s, const c
 
 /* -- a re-run --------------------------------------------------------------------------------- */
 
-/* Is the suspicion one no longer: judged, or settled by somebody meanwhile? */
-static int settled(struct campaign *c, int64_t regression, bool *out, struct err *e)
-{
-	struct regression_row r = {0};
-	int rc = history_regression_get(c->ws->db, regression, &r, e);
-
-	*out = rc == 0 && (r.level != CHANGE_SUSPECT ||
-			   (r.state != REGRESSION_OPEN && r.state != REGRESSION_ACKNOWLEDGED));
-	regression_row_done(&r);
-	return rc;
-}
-
-int canary_wanted(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e)
-{
-	size_t valid = c->facts.valid, most = (size_t)s->planned_blocks;
-	struct canary_row row;
-	bool over = false;
-	int rc = row_of(c, s, &row, e);
-
-	*out = most;
-	if (rc < 0 || row.purpose != CANARY_RERUN)
-		return rc;
-	rc = settled(c, row.regression, &over, e);
-	if (over)
-		*out = valid;
-	else if (valid < CANARY_RERUN_MIN)
-		*out = CANARY_RERUN_MIN;
-	else if (valid < most)
-		*out = valid + 1;
-	return rc;
-}
-
-/* What the judgement said about the changes of the regression; heap, NULL: nothing. */
+/* What the judgement of this stage said, stored with the changes that it settled or could not;
+ * heap, NULL: it was not judged. */
 static int judgement(struct campaign *c, const struct stage_row *s, int64_t regression, char **out,
 		     struct err *e)
 {
@@ -116,22 +85,56 @@ static int judgement(struct campaign *c, const struct stage_row *s, int64_t regr
 	return rc;
 }
 
+/* Why a re-run has nothing more to say: it was judged, or the suspicion is none any longer. Heap,
+ * NULL: it goes on. */
+static int settled(struct campaign *c, const struct stage_row *s, int64_t regression, char **why,
+		   struct err *e)
+{
+	struct regression_row r = {0};
+	int rc = judgement(c, s, regression, why, e);
+
+	if (rc < 0 || *why)
+		return rc;
+	rc = history_regression_get(c->ws->db, regression, &r, e);
+	if (rc == 0 && (r.level != CHANGE_SUSPECT ||
+			(r.state != REGRESSION_OPEN && r.state != REGRESSION_ACKNOWLEDGED)))
+		*why = xasprintf("not judged: it is %s, %s by now",
+				 r.level == CHANGE_SUSPECT ? "a suspicion" : "confirmed",
+				 regression_state_name(r.state));
+	regression_row_done(&r);
+	return rc;
+}
+
+int canary_wanted(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e)
+{
+	size_t valid = c->facts.valid, most = (size_t)s->planned_blocks;
+	_cleanup_free_ char *why = NULL;
+	struct canary_row row;
+	int rc = row_of(c, s, &row, e);
+
+	*out = most;
+	if (rc < 0 || row.purpose != CANARY_RERUN)
+		return rc;
+	rc = settled(c, s, row.regression, &why, e);
+	if (why)
+		*out = valid;
+	else if (valid < CANARY_RERUN_MIN)
+		*out = CANARY_RERUN_MIN;
+	else if (valid < most)
+		*out = valid + 1;
+	return rc;
+}
+
 static int conclude_rerun(struct campaign *c, const struct stage_row *s,
 			  const struct canary_row *row, struct err *e)
 {
 	_cleanup_free_ char *why = NULL, *note = NULL;
-	bool over = false;
-	int rc = settled(c, row->regression, &over, e);
+	int rc = settled(c, s, row->regression, &why, e);
 
-	if (rc == 0)
-		rc = judgement(c, s, row->regression, &why, e);
 	if (rc < 0)
 		return rc;
 	note = xasprintf("%s: re-run for regression %lld: %s", row->night,
-			 (long long)row->regression,
-			 why    ? why
-			 : over ? "somebody settled it meanwhile"
-				: "not settled by so few blocks");
+			 (long long)row->regression, why ? why : "too few blocks to judge by");
 	return close_stage(c, s, note, e);
 }
 

@@ -472,7 +472,8 @@ static void order(struct diagnosis *d)
 
 	for (size_t i = 0; i < d->n_found; i++)
 		d->found[i].seq = (int)i;
-	qsort(d->found, d->n_found, sizeof(*v), by_share);
+	if (d->n_found)
+		qsort(d->found, d->n_found, sizeof(*v), by_share);
 	for (size_t i = 0; i < d->n_found && !d->found[i].under; i++) {
 		size_t head = n;
 		bool told = false;

@@ -7,7 +7,9 @@
 
 #include "experiments/history.h"
 #include "orchestrator/base/json.h"
+#include "orchestrator/base/mem.h"
 #include "orchestrator/method/canary.h"
+#include "orchestrator/method/method.h"
 
 #define RECIPE "tests/fixtures/recipes/canary.lua"
 #define QUIET  "\"by_job\": true, \"sd_run\": 0.002, \"sd_alloc\": 0.002"
@@ -367,6 +369,209 @@ static void test_the_new_normal_moves_the_reference(void **state)
 	world_close(&w);
 }
 
+/* -- re-runs ---------------------------------------------------------------------------------- */
+
+/* Nights that are alike, then one that is not: with an older library it would be as it was. */
+#define SLOW "{" QUIET ", \"nodes\": 4, \"base\": 90, \"effects\": {\"LIB=lib-1.0\": 0.111}}"
+#define WELL "{" QUIET ", \"nodes\": 4}"
+enum { NIGHTS_BEFORE = 10 };
+static const char *const changed_lib = "{\"lib\": {\"was\": \"1.0\", \"is\": \"2.0\"}}";
+
+/* A suspicion by hand, about the newest point. */
+static int64_t suspect(struct world *w, struct wanted_row *out)
+{
+	struct point_row p = last_point(w, SERIES_CURRENT);
+	struct regression_row r = {.level = CHANGE_SUSPECT, .state = REGRESSION_OPEN};
+	struct change_row c = {.level = CHANGE_SUSPECT,
+			       .direction = CHANGE_WORSE,
+			       .series = p.series,
+			       .est = -0.1,
+			       .lo = NAN,
+			       .hi = NAN,
+			       .p = NAN};
+	struct err e = {0};
+	char night[11];
+
+	str_copy(r.night, sizeof r.night, p.night);
+	str_copy(r.found_night, sizeof r.found_night, p.night);
+	str_copy(c.night, sizeof c.night, p.night);
+	str_copy(c.first_night, sizeof c.first_night, p.night);
+	str_copy(c.last_night, sizeof c.last_night, p.night);
+	assert_ok(db_begin(w->ws->db, "test", &e));
+	assert_ok(history_regression_add(w->ws->db, &r, &r.id, &e));
+	c.regression = r.id;
+	assert_ok(history_change_add(w->ws->db, &c, &c.id, &e));
+	assert_ok(db_commit(w->ws->db, &e));
+	night_of(w, night); /* the one after */
+	*out = (struct wanted_row){.regression = r.id, .campaign = w->id, .est = -0.1};
+	str_copy(out->since, sizeof out->since, p.night);
+	str_copy(out->not_before, sizeof out->not_before, night);
+	return r.id;
+}
+
+static void slow_night(struct world *w, const char *spec, struct wanted_row *out)
+{
+	for (int i = 0; i < NIGHTS_BEFORE; i++)
+		one_night(w, WELL);
+	set_environment(w, "{\"lib\": \"1.0\"}", 0, NIGHTS_BEFORE);
+	one_night(w, spec);
+	set_environment(w, "{\"lib\": \"2.0\"}", NIGHTS_BEFORE, 1);
+	(void)suspect(w, out);
+}
+
+static bool rerun(struct world *w, const struct wanted_row *r, const char *night, const char *spec)
+{
+	struct campaign_options o = options(spec);
+	struct err e = {0};
+	bool planned = true;
+
+	assert_ok(canary_rerun(w->ws, r, night, &o, &planned, &e));
+	return planned;
+}
+
+static struct regression_row regression(struct world *w, int64_t id)
+{
+	struct regression_row r = {0};
+	struct err e = {0};
+
+	assert_ok(history_regression_get(w->ws->db, id, &r, &e));
+	free(TAKE(r.who));
+	free(TAKE(r.note));
+	return r;
+}
+
+/* Somebody says that it is fixed while the re-run is under way: it ends without a judgement. */
+static void test_a_suspicion_that_is_closed_meanwhile(void **state)
+{
+	struct world w;
+	struct wanted_row want;
+	struct regression_row r;
+	struct err e = {0};
+
+	(void)state;
+	world_open_recipe(&w, 15, RECIPE);
+	slow_night(&w, SLOW, &want);
+	want.changed = (char *)(uintptr_t)changed_lib;
+	assert_true(rerun(&w, &want, want.since, SLOW));
+	drive(&w, SLOW, 2);
+	r = regression(&w, want.regression);
+	r.state = REGRESSION_FIXED;
+	assert_ok(history_regression_update(w.ws->db, &r, &e));
+	run(&w, SLOW);
+	assert_int_equal(regression(&w, want.regression).level, CHANGE_SUSPECT);
+	assert_last_note(&w, "not judged: it is a suspicion, fixed by now");
+	world_close(&w);
+}
+
+/* -- fixes ------------------------------------------------------------------------------------ */
+
+#define TUNED "guards = {}, rounds = 1, mode = 'quick', blocks = { aa = 2, final = 4, soak = 0 }"
+#define GAIN  "{" QUIET ", \"effects\": {\"A=1\": 0.2}}"
+
+static struct fix_row fix_of(struct world *w)
+{
+	struct fix_row f;
+	bool found = false;
+
+	assert_int_equal(query_fix_get(w->ws->db, w->id, &f, &found, NULL), 0);
+	assert_true(found);
+	return f;
+}
+
+static void assert_fix(struct world *w, const char *want)
+{
+	struct fix_row f = fix_of(w);
+
+	assert_string_equal(f.state, want);
+	fix_row_done(&f);
+}
+
+static int revalidate(struct world *w, const char *spec, bool *planned, struct err *e)
+{
+	struct campaign_options o = options(spec);
+	char night[11];
+
+	night_of(w, night);
+	return canary_revalidate(w->ws, w->id, night, &o, planned, e);
+}
+
+static void test_a_fix_is_validated_again(void **state)
+{
+	struct world w;
+	struct err e = {0};
+	struct event_row *v = NULL;
+	struct stage_row *s;
+	size_t n = 0, told = 0;
+	bool planned;
+
+	(void)state;
+	world_open_with(&w, 16, TUNED);
+	run(&w, GAIN);
+	assert_fix(&w, "validated");
+	assert_ok(revalidate(&w, GAIN, &planned, &e));
+	assert_true(planned);
+	run(&w, GAIN);
+	assert_fix(&w, "validated");
+	assert_last_note(&w, "validated again: +2");
+	s = stages(&w, &n);
+	assert_int_equal(s[n - 1].planned_blocks, 4);
+	assert_string_equal(s[n - 1].arms[0].label, "default");
+	stage_rows_free(s, n);
+	assert_ok(query_events(w.ws->db, w.id, &v, &n, &e));
+	for (size_t i = 0; i < n; i++)
+		told += str_eq(v[i].kind, "revalidated");
+	event_rows_free(v, n);
+	assert_int_equal(told, 1);
+	clock_advance(&w.time, DAY_US);
+	assert_ok(revalidate(&w, "{" QUIET "}", &planned, &e));
+	run(&w, "{" QUIET "}");
+	assert_fix(&w, "gain not seen again");
+	assert_last_note(&w, ": gain not seen again: ");
+	clock_advance(&w.time, DAY_US);
+	assert_int_equal(revalidate(&w, GAIN, &planned, &e), -ERR_STATE);
+	assert_contains(e.text, "gain not seen again");
+	world_close(&w);
+}
+
+/* A fix is watched beside the default: what it gains is the pair. */
+static void test_a_fix_is_watched(void **state)
+{
+	struct world w;
+	struct point_row p;
+	size_t n;
+
+	(void)state;
+	world_open_with(&w, 17, TUNED);
+	run(&w, GAIN);
+	one_night(&w, GAIN);
+	one_night(&w, GAIN);
+	p = last_point(&w, SERIES_PAIR);
+	assert_true(fabs(p.value / 1.2 - 1) < 0.02);
+	assert_int_equal(p.n, 2);
+	free(points(&w, SERIES_REFERENCE, &n));
+	assert_int_equal(n, 2);
+	assert_fix(&w, "validated");
+	world_close(&w);
+}
+
+static void test_without_a_fix_nothing_is_watched(void **state)
+{
+	struct campaign_options o = options("{" QUIET "}");
+	struct world w;
+	struct err e = {0};
+	bool planned;
+
+	(void)state;
+	world_open_with(&w, 18, TUNED);
+	assert_int_equal(canary_plan(w.ws, w.id, "2027-01-15", &o, &planned, &e), -ERR_STATE);
+	assert_contains(e.text, "is not done");
+	run(&w, "{" QUIET "}");
+	assert_int_equal(canary_plan(w.ws, w.id, "2027-01-15", &o, &planned, &e), -ERR_STATE);
+	assert_contains(e.text, "no fix");
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
@@ -380,6 +585,10 @@ int main(void)
 		cmocka_unit_test(test_a_bad_night_is_refused),
 		cmocka_unit_test(test_the_reference_holds_on_to_its_environment),
 		cmocka_unit_test(test_the_new_normal_moves_the_reference),
+		cmocka_unit_test(test_a_suspicion_that_is_closed_meanwhile),
+		cmocka_unit_test(test_a_fix_is_validated_again),
+		cmocka_unit_test(test_a_fix_is_watched),
+		cmocka_unit_test(test_without_a_fix_nothing_is_watched),
 	};
 
 	return cmocka_run_group_tests(t, NULL, NULL);
