@@ -7,11 +7,11 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || exit 1
 	export TZ=UTC FETTLE_WORKSPACE=$BATS_TEST_TMPDIR/ws
 	mkdir -p logs/old
-	log 100 logs/train-1.out '2026-01-02 03:00'
-	log 110 logs/old/train-2.out '2026-01-02 04:00'
-	log 90 logs/train-3.out '2026-01-02 20:00'
+	log 100 logs/train-1.out '2024-01-02 03:00'
+	log 110 logs/old/train-2.out '2024-01-02 04:00'
+	log 90 logs/train-3.out '2024-01-02 20:00'
 	echo 'nothing that a probe knows' >logs/notes.txt
-	touch -d '2026-01-02 03:00' logs/notes.txt
+	touch -d '2024-01-02 03:00' logs/notes.txt
 	log 500 logs/train-4.out now
 }
 
@@ -31,33 +31,33 @@ points() {
 	run "$FETTLE" history watch --workload gpt --metric step_time_ms logs
 	echo "$output"
 	[ "$status" = 0 ]
-	[[ $output == *"2026-01-01  not counted  $PWD/logs/notes.txt: no probe knows such a text"* ]]
-	[[ $output == *"2026-01-01  110 ms  $PWD/logs/old/train-2.out"* ]]
+	[[ $output == *"2024-01-01  not counted  $PWD/logs/notes.txt: no probe knows such a text"* ]]
+	[[ $output == *"2024-01-01  110 ms  $PWD/logs/old/train-2.out"* ]]
 	[[ $output == *"series 1 (observed), step_time_ms of gpt: 3 logs counted, 0 known, 1 without it, 1 written within 10 min: later" ]]
-	[ "$(points)" = $'observed|gpt|step_time_ms|2026-01-01|2|105.0\nobserved|gpt|step_time_ms|2026-01-02|1|90.0' ]
+	[ "$(points)" = $'observed|gpt|step_time_ms|2024-01-01|2|105.0\nobserved|gpt|step_time_ms|2024-01-02|1|90.0' ]
 	# again, touched, and copied: nothing new
-	touch -d '2026-01-09 01:00' logs/train-3.out
+	touch -d '2024-01-09 01:00' logs/train-3.out
 	cp -p logs/train-1.out logs/train-1.copy
 	"$FETTLE" history watch -s 1 -j logs >json
 	jq -es '.[-1] | .counted == 0 and .known == 4 and .copies == 1 and .growing == 1' json
 	[ "$(points | wc -l)" = 2 ]
 	# a log that was written to since counts anew, in its new night; names are chosen
-	log 120 logs/train-3.out '2026-01-05 20:00'
-	log 130 logs/other.out '2026-01-05 21:00'
+	log 120 logs/train-3.out '2024-01-05 20:00'
+	log 130 logs/other.out '2024-01-05 21:00'
 	"$FETTLE" history watch -s 1 -n 'train-*' logs
-	[ "$(points)" = $'observed|gpt|step_time_ms|2026-01-01|2|105.0\nobserved|gpt|step_time_ms|2026-01-05|1|120.0' ]
+	[ "$(points)" = $'observed|gpt|step_time_ms|2024-01-01|2|105.0\nobserved|gpt|step_time_ms|2024-01-05|1|120.0' ]
 	run "$FETTLE" history watch -s 1 --settled 0 -n 'train-4*' logs
 	[[ $output == *"500 ms"*"1 logs counted"* ]]
 }
 
 @test "the series is the one that is named, and what cannot be read is told" {
-	printf 'night,speed\n2026-01-01,5\n' >gpt.csv
+	printf 'night,speed\n2024-01-01,5\n' >gpt.csv
 	"$FETTLE" history import gpt.csv
 	run "$FETTLE" history watch --workload gpt --metric sped logs
 	[ "$status" = 2 ]
 	[[ $output == *"there is no series of sped of gpt, and no metric of that name"* ]]
-	"$FETTLE" history import --workload llm -m a:down:ms --as a=step_time_ms --place p1 <(printf 'night,a\n2026-01-01,5\n')
-	"$FETTLE" history import --workload llm -m a:down:ms --as a=step_time_ms --place p2 <(printf 'night,a\n2026-01-01,5\n')
+	"$FETTLE" history import --workload llm -m a:down:ms --as a=step_time_ms --place p1 <(printf 'night,a\n2024-01-01,5\n')
+	"$FETTLE" history import --workload llm -m a:down:ms --as a=step_time_ms --place p2 <(printf 'night,a\n2024-01-01,5\n')
 	run "$FETTLE" history watch --workload llm --metric step_time_ms logs
 	[ "$status" = 2 ]
 	[[ $output == *"there are several series of step_time_ms of llm: 2 on p1, 3 on p2; --series N says which"* ]]
