@@ -7,6 +7,9 @@
 local FRAGMENTED <const> = 0.20 -- as in rules/default.lua
 
 local function fragmentation(s)
+	if s.mem_fragmentation_ratio then
+		return s.mem_fragmentation_ratio
+	end
 	if over(s.mem_reserved_gib, 0) and s.mem_allocated_gib then
 		return 1 - s.mem_allocated_gib / s.mem_reserved_gib
 	end

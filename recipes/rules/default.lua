@@ -321,7 +321,7 @@ return {
 		needs = { "alloc_retries|mem_fragmentation_ratio|mem_reserved_gib|alloc_gap_ratio|host_other_ratio" },
 		run = "torch.cuda.memory_summary() printed at the end of the job",
 		when = function(s, limit)
-			local held = over(s.mem_reserved_gib, 0) and s.mem_allocated_gib
+			local held = s.mem_fragmentation_ratio or over(s.mem_reserved_gib, 0) and s.mem_allocated_gib
 				and (s.mem_reserved_gib - s.mem_allocated_gib) / s.mem_reserved_gib
 			local try = { "expandable_segments", "max_split_size_mb", "roundup_power2_divisions" }
 			if over(s.alloc_retries, 0) then

@@ -302,6 +302,30 @@ static void test_idle_device(void **state)
 }
 
 /* A straggler's part of the communication is no matter of bandwidth. */
+/* Fragmentation is told as a ratio, or by what is allocated and reserved: rule and knob know both.
+ */
+static void test_fragmented(void **state)
+{
+	static const struct signal ratio[] = {{"mem_fragmentation_ratio", 0.44}};
+	static const struct signal both[] = {{"mem_allocated_gib", 56}, {"mem_reserved_gib", 100}};
+	static const struct script_signals told[] = {{ratio, 1}, {both, 2}};
+
+	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+		struct diagnosis d = diagnose(*state, told[i].v, told[i].n);
+		struct expectation x;
+		struct err e = {0};
+
+		assert_int_equal(d.n_found, 1);
+		assert_int_equal(d.found[0].bottleneck, BOTTLENECK_MEMORY);
+		assert_contains(d.found[0].evidence, "44.0 %");
+		diagnosis_done(&d);
+		assert_ok(expect_of(*state, "max_split_size_mb", "64", NULL, &told[i], &x, &e));
+		assert_true(x.worth_trying);
+		assert_contains(x.why, "44.0 %");
+		expectation_done(&x);
+	}
+}
+
 static void test_straggler(void **state)
 {
 	static const struct signal v[] = {{"comm_exposed_ratio", 0.28},
@@ -490,6 +514,7 @@ int main(void)
 		cmocka_unit_test(test_strongest_first),
 		cmocka_unit_test(test_compute),
 		cmocka_unit_test(test_idle_device),
+		cmocka_unit_test(test_fragmented),
 		cmocka_unit_test(test_straggler),
 		cmocka_unit_test(test_open_branches),
 		cmocka_unit_test(test_thresholds),
