@@ -191,18 +191,13 @@ static char *user_name(void)
 	return p && *p->pw_name ? xstrdup(p->pw_name) : xasprintf("uid %u", (unsigned)getuid());
 }
 
-static bool is_closed(enum regression_state s)
-{
-	return s != REGRESSION_OPEN && s != REGRESSION_ACKNOWLEDGED;
-}
-
 static int may_become(const struct regression_row *r, enum regression_state to, struct err *e)
 {
 	if (r->state == to)
 		return err_set(e, ERR_STATE, "regression %lld is %s already%s%s%s%s",
 			       (long long)r->id, regression_state_name(to), r->who ? " by " : "",
 			       r->who ? r->who : "", r->note ? ": " : "", r->note ? r->note : "");
-	if (is_closed(r->state) && to != REGRESSION_OPEN)
+	if (!regression_watched(r) && to != REGRESSION_OPEN)
 		return err_set(e, ERR_STATE,
 			       "regression %lld is %s: `fettle regressions reopen %lld --note WHY` "
 			       "comes first",

@@ -485,12 +485,23 @@ int nights_json_replicates(struct nights *n, int64_t point, struct json *list, s
 
 /* -- words ------------------------------------------------------------------------------------ */
 
+bool nights_same_group(const struct series_row *a, const struct series_row *b)
+{
+	return str_eq(a->workload, b->workload) && str_eq(a->place, b->place) &&
+	       str_eq(a->config, b->config) && a->source == b->source;
+}
+
+const char *nights_direction(enum change_direction d)
+{
+	return d == CHANGE_NEITHER ? "changed" : change_direction_name(d);
+}
+
 char *nights_state(const struct nights_glance *g)
 {
 	char night[11];
 
 	if (g->regression)
-		return xasprintf("%s%s (#%lld%s)", change_direction_name(g->direction),
+		return xasprintf("%s%s (#%lld%s)", nights_direction(g->direction),
 				 g->level == CHANGE_SUSPECT ? ", suspect" : "",
 				 (long long)g->regression,
 				 g->state == REGRESSION_ACKNOWLEDGED ? ", acknowledged" : "");

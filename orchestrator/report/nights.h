@@ -73,6 +73,10 @@ int nights_glances(struct nights *n, const char *which, bool ended, struct night
 int nights_load(struct nights *n, const struct series_row *row, const char *since,
 		struct nights_series *out, struct err *e);
 
+/* Do they stand under one heading: a configuration of a workload in a place? */
+bool nights_same_group(const struct series_row *a, const struct series_row *b);
+/* "worse", "better", or "changed" where neither is known; static. */
+const char *nights_direction(enum change_direction d);
 /* "steady", "worse, suspect (#3)", "worse (#3)", "ended 2026-11-01", ...; heap. */
 char *nights_state(const struct nights_glance *g);
 /* "step_time_ms median, current": what is in a series, without its workload and place; heap. */

@@ -171,7 +171,7 @@ void nights_chart_words(const struct nights_series *s, struct buf *out)
 
 		buf_printf(out, "Change on %s: ", m->night);
 		nights_effect(m->est, m->lo, m->hi, out);
-		buf_printf(out, ", %s, %s. ", change_direction_name(m->direction),
+		buf_printf(out, ", %s, %s. ", nights_direction(m->direction),
 			   change_level_name(m->level));
 	}
 	buf_printf(out, "The environment changed %zu time%s.", s->n_events,

@@ -74,11 +74,6 @@ static void text(struct page *p, const char *s)
 	html_text(p->out, s);
 }
 
-static bool is_watched(const struct regression_row *r)
-{
-	return r->state == REGRESSION_OPEN || r->state == REGRESSION_ACKNOWLEDGED;
-}
-
 static const char *regression_class(const struct regression_row *r)
 {
 	if (r->level == CHANGE_SUSPECT || r->kind == REGRESSION_SHIFT)
@@ -220,7 +215,7 @@ static void closed_table(struct page *p, size_t n)
 		   "class=\"n\">change</th><th>series</th><th>note</th></tr>\n",
 		   n);
 	for (size_t i = 0; i < p->n_r; i++)
-		if (!is_watched(&p->r[i].row))
+		if (!regression_watched(&p->r[i].row))
 			closed_row(p, &p->r[i]);
 	put(p, "</table></div></details>\n");
 }
@@ -231,14 +226,14 @@ static void regressions(struct page *p)
 
 	put(p, "<section><h2>Regressions</h2>\n");
 	for (size_t i = 0; i < p->n_r; i++)
-		watched += is_watched(&p->r[i].row);
+		watched += regression_watched(&p->r[i].row);
 	if (watched == 0)
 		put(p, "<p>None is open.</p>\n");
 	else
 		put(p, "<div class=\"cards\">\n");
 	for (int suspects = 0; suspects < 2; suspects++)
 		for (size_t i = 0; i < p->n_r; i++)
-			if (is_watched(&p->r[i].row) &&
+			if (regression_watched(&p->r[i].row) &&
 			    (p->r[i].row.level == CHANGE_SUSPECT) == suspects)
 				regression_card(p, &p->r[i]);
 	if (watched)
@@ -340,7 +335,7 @@ static void regression_lane(struct page *p)
 		buf_printf(p->out,
 			   "<a class=\"pin %s\" href=\"#r%lld\" style=\"left:%.1f%%\" title=\"%s: "
 			   "%s, %s\">%lld</a>",
-			   is_watched(r) ? regression_class(r) : "soft", (long long)r->id,
+			   regression_watched(r) ? regression_class(r) : "soft", (long long)r->id,
 			   share(p, day), r->night, regression_word(r),
 			   regression_state_name(r->state), (long long)r->id);
 	}
@@ -466,8 +461,7 @@ static void mark_table(struct page *p, const struct nights_series *s)
 		nights_effect(m->est, m->lo, m->hi, &words);
 		buf_printf(p->out,
 			   "<tr><td>%s</td><td>%s and %s</td><td class=\"n\">%s</td><td>%s, %s",
-			   m->night, m->first, m->last, words.data,
-			   change_direction_name(m->direction),
+			   m->night, m->first, m->last, words.data, nights_direction(m->direction),
 			   m->regression ? change_level_name(m->level) : "not tracked");
 		if (m->regression)
 			buf_printf(p->out, ", <a href=\"#r%lld\">#%lld</a> %s",
@@ -579,12 +573,6 @@ static void figure(struct page *p, const struct nights_series *s)
 	put(p, "</figure>\n");
 }
 
-static bool same_group(const struct series_row *a, const struct series_row *b)
-{
-	return str_eq(a->workload, b->workload) && str_eq(a->place, b->place) &&
-	       str_eq(a->config, b->config) && a->source == b->source;
-}
-
 static void group_heading(struct page *p, const struct series_row *s)
 {
 	put(p, "<section><h2>");
@@ -608,7 +596,7 @@ static void group_heading(struct page *p, const struct series_row *s)
 static void all_series(struct page *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
-		if (i == 0 || !same_group(&p->v[i - 1].row, &p->v[i].row)) {
+		if (i == 0 || !nights_same_group(&p->v[i - 1].row, &p->v[i].row)) {
 			if (i)
 				put(p, "</div></section>\n");
 			group_heading(p, &p->v[i].row);
@@ -648,7 +636,7 @@ static void header(struct page *p, const char *title)
 
 	for (size_t i = 0; i < p->n_r; i++) {
 		open += regressions_status(&p->r[i], 1) != 0;
-		suspects += p->r[i].row.level == CHANGE_SUSPECT && is_watched(&p->r[i].row);
+		suspects += p->r[i].row.level == CHANGE_SUSPECT && regression_watched(&p->r[i].row);
 	}
 	put(p, "<header><h1>");
 	text(p, title);

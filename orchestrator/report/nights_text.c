@@ -80,12 +80,6 @@ static void list_row(const struct nights_glance *g, int width, const struct nigh
 	buf_free(&name);
 }
 
-static bool same_group(const struct series_row *a, const struct series_row *b)
-{
-	return str_eq(a->workload, b->workload) && str_eq(a->place, b->place) &&
-	       str_eq(a->config, b->config) && a->source == b->source;
-}
-
 /* What several series share: "gpt-ddp on gpu (canary)". */
 static void group_heading(const struct series_row *s, const struct nights_style *st,
 			  struct buf *out)
@@ -121,7 +115,7 @@ void nights_list_text(const struct nights_glance *v, size_t n, const struct nigh
 	buf_printf(out, "%5s  %-*s %6s  %-10s %10s %-9s %9s %9s  %s\n", "", (int)width, "metric",
 		   "nights", "newest", "value", "unit", "7 nights", "30 nights", "state");
 	for (size_t i = 0; i < n; i++) {
-		if (i == 0 || !same_group(&v[i - 1].row, &v[i].row))
+		if (i == 0 || !nights_same_group(&v[i - 1].row, &v[i].row))
 			group_heading(&v[i].row, st, out);
 		list_row(&v[i], (int)width, st, out);
 	}
@@ -203,7 +197,7 @@ static void mark_line(const struct nights_mark *m, char sign, const struct night
 	if (st->colour)
 		buf_str(out, mark_colour(m));
 	nights_effect(m->est, m->lo, m->hi, out);
-	buf_printf(out, " %s", change_direction_name(m->direction));
+	buf_printf(out, " %s", nights_direction(m->direction));
 	if (st->colour)
 		buf_str(out, RESET);
 	if (m->regression)

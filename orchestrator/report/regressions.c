@@ -179,6 +179,11 @@ int regression_load(struct db *db, int64_t id, struct regression_view *out, stru
 
 /* -- what they say ---------------------------------------------------------------------------- */
 
+bool regression_watched(const struct regression_row *r)
+{
+	return r->state == REGRESSION_OPEN || r->state == REGRESSION_ACKNOWLEDGED;
+}
+
 int regressions_status(const struct regression_view *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

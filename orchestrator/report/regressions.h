@@ -35,6 +35,8 @@ int regressions_load(struct db *db, bool all, struct regression_view **out, size
 		     struct err *e);
 int regression_load(struct db *db, int64_t id, struct regression_view *out, struct err *e);
 
+/* Open or acknowledged: nobody and nothing has closed it. */
+bool regression_watched(const struct regression_row *r);
 /* 1 when a confirmed regression for the worse is open, else 0. */
 int regressions_status(const struct regression_view *v, size_t n);
 

@@ -164,7 +164,7 @@ static void moved_lines(const struct regression_view *v, struct buf *out)
 		from = out->len;
 		nights_effect(c->est, c->lo, c->hi, out);
 		pad(out, from, EFFECT_COLUMNS);
-		buf_printf(out, " %-7s  ", change_direction_name(c->direction));
+		buf_printf(out, " %-7s  ", nights_direction(c->direction));
 		series_words(&v->moved[i].series, out);
 		buf_printf(out, " (series %lld)", (long long)c->series);
 		if (c->level != v->row.level)
@@ -237,7 +237,7 @@ static bool may_bisect(const struct regression_view *v)
 static void next_lines(const struct regression_view *v, const struct regression_style *st,
 		       struct buf *out)
 {
-	bool closed = v->row.state != REGRESSION_OPEN && v->row.state != REGRESSION_ACKNOWLEDGED;
+	bool closed = !regression_watched(&v->row);
 	int64_t id = v->row.id;
 
 	buf_str(out, "\nnext\n");
