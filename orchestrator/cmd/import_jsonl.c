@@ -89,18 +89,22 @@ static void add(struct import_table *t, const char *name, const struct json *val
 	buf_free(&b);
 }
 
-static void add_members(struct import_table *t, const struct json *o, const char *prefix, int depth)
+/* False: a member has no name. */
+static bool add_members(struct import_table *t, const struct json *o, const char *prefix, int depth)
 {
 	for (const struct json *m = json_first(o); m; m = json_next(m)) {
 		_cleanup_free_ char *name = xasprintf("%s%s", prefix, json_key(m));
 		_cleanup_free_ char *dotted = xasprintf("%s.", name);
 		bool plain = depth == 0 && is_plain_group(name);
 
+		if (!*name)
+			return false;
 		if (json_type(m) != JSON_OBJECT)
 			add(t, name, m);
-		else if (depth < DEPTH_MAX)
-			add_members(t, m, plain ? "" : dotted, depth + 1);
+		else if (depth < DEPTH_MAX && !add_members(t, m, plain ? "" : dotted, depth + 1))
+			return false;
 	}
+	return true;
 }
 
 static int line_jsonl(void *state, const struct import_rules *r, const struct input_line *l,
@@ -124,8 +128,9 @@ static int line_jsonl(void *state, const struct import_rules *r, const struct in
 	if (json_type(j) != JSON_OBJECT)
 		return err_set(e, ERR_PARSE, "%s: expected an object a line (JSON lines)", name);
 	import_row_begin(t, l->line);
-	add_members(t, j, "", 0);
-	return 0;
+	return add_members(t, j, "", 0)
+		       ? 0
+		       : err_set(e, ERR_PARSE, "%s: a member has an empty name (\"\": ...)", name);
 }
 
 const struct import_reading import_jsonl = {open_jsonl, line_jsonl, close_jsonl};

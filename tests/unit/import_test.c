@@ -371,6 +371,8 @@ static void what_is_wrong_is_told_with_line_and_field(void **state)
 		{"{\"time\":1\n", "line 1"},
 		{"[{\"time\":1}]\n", "expected an object a line"},
 		{"{\"time\":1795834800,\"a\":1}\n[]\n", "line 2: expected an object a line"},
+		{"{\"time\":1795834800,\"a\":1}\n{\"time\":1795834800,\"\":1}\n",
+		 "line 2: a member has an empty name"},
 		{"a{b=\"c\"} 1\n", "line 1: no time behind the value"},
 		{"# TYPE a gauge\na{b=} 1 1795834800\n", "line 2: no sample"},
 		{"# TYPE a gauge\n# EOF\na 1 1795834800\n", "line 3: text behind # EOF"},
