@@ -144,3 +144,19 @@ documented() {
 	[[ $output == *'in this workspace: '*' tested, 1 accepted'* ]]
 	[[ $output == *'campaign 1 small: (not set) -> it'*'accepted, +'* ]]
 }
+
+@test "a site tells once what an hour of a GPU costs" {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	echo 'return { defaults = { budget = { gpu_hour_price = 360000 } } }' >site.lua
+	cat >c.lua <<-'END'
+		return {
+			name = "priced", workload = { command = { "true" } }, resources = { gpus_per_node = 2 },
+			objective = "trial_wall_s", blocks = { aa = 2, final = 0 }, warmup_trials = 0, mode = "quick",
+		}
+	END
+	FETTLE_SITE=$PWD/site.lua "$FETTLE" run c.lua -w ws
+	paid=$(sed -n 's/.* GPU-hours that cost \([0-9.]*\);.*/\1/p' ws/reports/campaign-1.md)
+	# two GPUs at 100 a second each, for as long as the allocations lasted
+	spent=$(sqlite3 ws/fettle.db "SELECT 200 * sum(wall_s) FROM v_allocation")
+	awk -v a="$paid" -v b="$spent" 'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 0.01) }'
+}
