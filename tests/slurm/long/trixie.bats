@@ -39,3 +39,15 @@ there() {
 @test "whole campaigns come to what they come to without a cluster" {
 	there bats --tap tests/slurm/campaign.bats
 }
+
+@test "a controller whose name does not resolve: told within the bound, once and not for each attempt" {
+	# shellcheck disable=SC2016 # for the inner shell
+	there bash -c 'printf "ClusterName=c\nSlurmctldHost=no-such.invalid\nMessageTimeout=5\n" >/tmp/nameless.conf
+		SLURM_CONF=/tmp/nameless.conf "$FETTLE_BUILD/fettle" doctor || true'
+	for way in 'slurm ' slurm_cli; do
+		line=$(grep "scheduler $way" <<<"$output")
+		[[ $line == missing*'name resolution'*'attempt number'*' times)'* ]]
+		[ "$(grep -o 'name resolution' <<<"$line" | wc -l)" -eq 1 ]
+	done
+	[[ $output == *'fettle-slurm did not answer within 15 s and was ended'* || $output == *'controller cannot be reached'* ]]
+}
