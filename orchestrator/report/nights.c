@@ -369,7 +369,8 @@ static int newest_change(struct nights *n, struct nights_glance *g, struct err *
 	for (size_t i = 0; i < n_v; i++) {
 		enum regression_state state = state_of(n, v[i].regression);
 
-		if (state != REGRESSION_OPEN && state != REGRESSION_ACKNOWLEDGED)
+		if ((state != REGRESSION_OPEN && state != REGRESSION_ACKNOWLEDGED) ||
+		    v[i].level == CHANGE_DISMISSED)
 			continue;
 		g->regression = v[i].regression;
 		g->direction = v[i].direction;

@@ -189,7 +189,7 @@ static void regression_card(struct page *p, const struct regression_view *v)
 	put(p, "</article>\n");
 }
 
-static void closed_row(struct page *p, const struct regression_view *v)
+static void regression_row(struct page *p, const struct regression_view *v)
 {
 	buf_printf(p->out,
 		   "<tr id=\"r%lld\"><td class=\"n\">#%lld</td><td>%s</td><td>%s</td><td>%s"
@@ -203,43 +203,64 @@ static void closed_row(struct page *p, const struct regression_view *v)
 		put(p, "</td><td>");
 	}
 	put(p, "</td><td>");
+	if (v->n_causes) {
+		text(p, v->causes[0].key);
+		if (v->causes[0].was || v->causes[0].is)
+			from_to(p, v->causes[0].was, v->causes[0].is);
+	}
+	put(p, "</td><td>");
 	text(p, v->row.note);
 	put(p, "</td></tr>\n");
 }
 
-static void closed_table(struct page *p, size_t n)
+/* Where each regression stands on the page: what is confirmed and watched as a card of its own. */
+enum shelf { SHELF_CARDS, SHELF_SUSPECTS, SHELF_CLOSED };
+
+static enum shelf shelf_of(const struct regression_row *r)
 {
-	buf_printf(p->out,
-		   "<details><summary>%zu closed</summary><div class=\"wide\"><table>\n<tr><th "
-		   "class=\"n\">#</th><th>night</th><th>state</th><th>kind</th><th "
-		   "class=\"n\">change</th><th>series</th><th>note</th></tr>\n",
-		   n);
+	if (!regression_watched(r))
+		return SHELF_CLOSED;
+	return r->level == CHANGE_SUSPECT ? SHELF_SUSPECTS : SHELF_CARDS;
+}
+
+static size_t count(const struct page *p, enum shelf shelf)
+{
+	size_t n = 0;
+
 	for (size_t i = 0; i < p->n_r; i++)
-		if (!regression_watched(&p->r[i].row))
-			closed_row(p, &p->r[i]);
+		n += shelf_of(&p->r[i].row) == shelf;
+	return n;
+}
+
+static void regression_table(struct page *p, enum shelf shelf, const char *summary)
+{
+	if (count(p, shelf) == 0)
+		return;
+	buf_printf(p->out,
+		   "<details%s><summary>%zu %s</summary><div class=\"wide\"><table>\n<tr><th "
+		   "class=\"n\">#</th><th>night</th><th>state</th><th>kind</th><th "
+		   "class=\"n\">change</th><th>series</th><th>likeliest cause</th><th>note</th>"
+		   "</tr>\n",
+		   shelf == SHELF_SUSPECTS ? " open" : "", count(p, shelf), summary);
+	for (size_t i = 0; i < p->n_r; i++)
+		if (shelf_of(&p->r[i].row) == shelf)
+			regression_row(p, &p->r[i]);
 	put(p, "</table></div></details>\n");
 }
 
 static void regressions(struct page *p)
 {
-	size_t watched = 0;
+	bool any = count(p, SHELF_CARDS) > 0;
 
 	put(p, "<section><h2>Regressions</h2>\n");
+	put(p, any ? "<div class=\"cards\">\n" : "<p>None that is confirmed is open.</p>\n");
 	for (size_t i = 0; i < p->n_r; i++)
-		watched += regression_watched(&p->r[i].row);
-	if (watched == 0)
-		put(p, "<p>None is open.</p>\n");
-	else
-		put(p, "<div class=\"cards\">\n");
-	for (int suspects = 0; suspects < 2; suspects++)
-		for (size_t i = 0; i < p->n_r; i++)
-			if (regression_watched(&p->r[i].row) &&
-			    (p->r[i].row.level == CHANGE_SUSPECT) == suspects)
-				regression_card(p, &p->r[i]);
-	if (watched)
+		if (shelf_of(&p->r[i].row) == SHELF_CARDS)
+			regression_card(p, &p->r[i]);
+	if (any)
 		put(p, "</div>\n");
-	if (watched < p->n_r)
-		closed_table(p, p->n_r - watched);
+	regression_table(p, SHELF_SUSPECTS, "suspected: a re-run will tell");
+	regression_table(p, SHELF_CLOSED, "closed");
 	put(p, "</section>\n");
 }
 

@@ -140,21 +140,22 @@ static char change_sign(size_t i)
 	return i < sizeof signs - 1 ? signs[i] : '+';
 }
 
-/* Events of one night have one sign: their number among the nights with events; 'a'.. and '~'. */
-static size_t event_group(const struct nights_series *s, size_t i)
+/* Events of one night have one sign: the newest nights with events 'a'.., older ones '~'. */
+static size_t nights_after(const struct nights_series *s, size_t i)
 {
-	size_t group = 0;
+	size_t nights = 0;
 
-	for (size_t k = 1; k <= i; k++)
-		group += !str_eq(s->events[k].night, s->events[k - 1].night);
-	return group;
+	for (size_t k = i + 1; k < s->n_events; k++)
+		nights += !str_eq(s->events[k].night, s->events[k - 1].night);
+	return nights;
 }
 
 static char event_sign(const struct nights_series *s, size_t i)
 {
-	size_t group = event_group(s, i);
+	size_t after = nights_after(s, i), all = nights_after(s, 0) + 1;
+	size_t first = all > EVENTS_LISTED ? EVENTS_LISTED : all;
 
-	return group < EVENTS_LISTED ? (char)('a' + group) : '~';
+	return after < EVENTS_LISTED ? (char)('a' + first - 1 - after) : '~';
 }
 
 static void draw(const struct nights_series *s, const struct nights_style *st, struct buf *out)
@@ -223,10 +224,13 @@ static void event_lines(const struct nights_series *s, struct buf *out)
 		const struct nights_event *v = &s->events[i];
 		bool again = i && str_eq(v->night, s->events[i - 1].night);
 
-		if (event_group(s, i) >= EVENTS_LISTED) {
+		if (nights_after(s, i) >= EVENTS_LISTED) {
 			left_out++;
 			continue;
 		}
+		if (left_out)
+			buf_printf(out, "  ~  %zu older ones: --json has them\n", left_out);
+		left_out = 0;
 		if (again)
 			buf_printf(out, "     %10s  ", "");
 		else
@@ -238,8 +242,6 @@ static void event_lines(const struct nights_series *s, struct buf *out)
 		text_line(out, v->is ? v->is : "(not known)");
 		buf_char(out, '\n');
 	}
-	if (left_out)
-		buf_printf(out, "  ~  and %zu more: --since shows the newest\n", left_out);
 }
 
 static void point_lines(const struct nights_series *s, const struct nights_style *st,

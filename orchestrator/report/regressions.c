@@ -45,7 +45,8 @@ static bool is_objective(const struct series_row *s, const struct series_row *al
 /* Larger: speaks rather for the regression. */
 static double weight(const struct regression_moved *m)
 {
-	return 8 * (m->change.level != CHANGE_DISMISSED) +
+	return 16 * (m->change.level == CHANGE_CONFIRMED) +
+	       8 * (m->change.level != CHANGE_DISMISSED) +
 	       4 * (m->change.direction != CHANGE_NEITHER) + 2 * m->objective +
 	       (m->series.role == SERIES_CURRENT);
 }

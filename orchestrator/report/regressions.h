@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Regressions as a reader sees them: each with the series that moved together in it and with what
- * may have caused it, as tracking stored them. The series that speaks for a regression is an
- * objective (one that has a reference beside it) before a probe metric, and of these the one that
- * moved most; a pair only where nothing else moved.
+ * may have caused it, as tracking stored them. The series that speaks for a regression is one whose
+ * change is confirmed, of these an objective (one that has a reference beside it) before a probe
+ * metric, of these the one that moved most; a pair only where nothing else moved.
  */
 #ifndef FETTLE_REPORT_REGRESSIONS_H
 #define FETTLE_REPORT_REGRESSIONS_H

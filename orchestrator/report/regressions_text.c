@@ -109,22 +109,26 @@ static void command(const struct regression_style *st, const char *verb, int64_t
 void regressions_text(const struct regression_view *v, size_t n, const struct regression_style *st,
 		      struct buf *out)
 {
+	const struct regression_view *first = NULL;
 	size_t open = 0, suspects = 0;
 
+	for (int turn = 0; turn < 2; turn++) /* what is sure comes first */
+		for (size_t i = 0; i < n; i++)
+			if ((v[i].row.level == CHANGE_SUSPECT) == turn) {
+				first = first ? first : &v[i];
+				list_entry(&v[i], st, out);
+			}
 	for (size_t i = 0; i < n; i++) {
-		const struct regression_row *r = &v[i].row;
-
-		list_entry(&v[i], st, out);
 		open += regressions_status(&v[i], 1) != 0;
-		suspects += r->level == CHANGE_SUSPECT && r->state == REGRESSION_OPEN;
+		suspects += v[i].row.level == CHANGE_SUSPECT && regression_watched(&v[i].row);
 	}
 	if (n)
 		buf_char(out, '\n');
 	buf_printf(out, "%zu confirmed and open, %zu suspected (?: not measured again yet)\n", open,
 		   suspects);
-	if (n) {
+	if (first) {
 		buf_str(out, "all about one: ");
-		command(st, "regressions show", v[0].row.id, "", "", out);
+		command(st, "regressions show", first->row.id, "", "", out);
 	}
 }
 
@@ -189,7 +193,7 @@ static void rerun_lines(const struct regression_view *v, struct buf *out)
 			told = str_eq(v->moved[k].change.why, why);
 		if (told)
 			continue;
-		buf_str(out, any ? "  " : "\nmeasured again\n  ");
+		buf_str(out, any ? "  " : "\nhow it was judged\n  ");
 		any = true;
 		text_line(out, why);
 		buf_char(out, '\n');

@@ -237,7 +237,7 @@ static void test_a_page_of_nothing_and_of_little(void **state)
 
 	(void)state;
 	assert_contains(nothing, "0 series");
-	assert_contains(nothing, "None is open.");
+	assert_contains(nothing, "None that is confirmed is open.");
 	id = sample_series(db, SERIES_IMPORTED, "w", SERIES_CURRENT, "m", "s", BETTER_DOWN);
 	sample_series(db, SERIES_IMPORTED, "w", SERIES_CURRENT, "no night", "s", BETTER_DOWN);
 	sample_point(db, id, 0, 0, 0, 0); /* one night, and a zero */
