@@ -182,13 +182,13 @@ static void start_tool(const char *name, const char *option, struct child *c)
 		start(&(struct proc_spawn){.file = program, .argv = argv}, c, NULL);
 }
 
-/* "slurm 22.05.8" */
+/* "slurm 22.05.8", of Debian "slurm-wlm 22.05.8" */
 static void take_slurm(const struct child *c, struct kvs *keys)
 {
-	const char *text = c->out.data ? c->out.data : "";
+	const char *text = c->out.data ? c->out.data : "", *blank = strchr(text, ' ');
 
-	if (str_starts(text, "slurm "))
-		nodefacts_put(keys, "slurm", text + strlen("slurm "));
+	if (str_starts(text, "slurm") && blank)
+		nodefacts_put(keys, "slurm", blank);
 }
 
 static void start_keys(const struct block *b, struct child *v, struct kvs *absent)

@@ -21,7 +21,8 @@ three_nodes() {
 		window: {pattern: "^step", source: "out", warmup: 2, steps: 10},
 		limits: {trial_s: 120, log_bytes: 1048576, grace_s: 1}, workdir: "/tmp",
 		launch: ["srun", "--mpi=none", "--kill-on-bad-exit=1", "-N3", "-n6"],
-		env: {PATH: "/usr/local/bin:/usr/bin:/bin"}, sampler: {period_ms: 100}, evidence: {env_prefixes: ["NCCL_"]},
+		env: {PATH: "/usr/local/bin:/usr/bin:/bin"}, sampler: {period_ms: 100},
+		fingerprint: {keys: [{name: "tool", command: ["echo", "1.2"]}]}, evidence: {env_prefixes: ["NCCL_"]},
 		arms: [{arm: 1, argv: ["/bin/bash", "-c", $cmd], env: {NCCL_ALGO: "Ring"}, unset: []}],
 		slots: [{slot: 0, arm: 1, repeat: 0, kind: "timed"}]} | '"${2:-.}" >"$B/block.json"
 }
@@ -54,6 +55,13 @@ forever='i=0; while :; do [ $SLURM_PROCID != 0 ] || echo step $((++i)); sleep 0.
 	# they share a clock, which is therefore within the error of what was found
 	[ "$(t '[.samplers[] | (.clock_offset_us | fabs) <= .clock_error_us] | all')" = true ]
 	[ "$(t '[.leftovers, .cleaned] | @csv')" = 0,true ]
+	# each of them told what it is
+	for node in $(t '.nodes[]'); do
+		file=$B/environment.$node.json
+		[ -e "$file" ] || file=$B/environment.json
+		[ "$(jq -r '[.node, .keys.tool, .keys.kernel, (.keys.slurm | length > 0)] | join(" ")' "$file")" = "$node 1.2 $(uname -r) true" ]
+	done
+	[ "$(find "$B" -name 'environment*.json' | wc -l)" = 3 ]
 	for node in $(t '.nodes[1:][]'); do
 		[ "$(grep -Evc '^[0-9]{16} (hz|ncpu|clock|stat|procs|mem|psi|disk|net|ib|tree|self) [^ ]' "$B/samples.$node")" = 0 ]
 		# two ranks and nothing of other nodes: each has a sleep at most
