@@ -211,6 +211,36 @@ static void start_keys(const struct block *b, struct child *v, struct kvs *absen
 	strv_free(&env);
 }
 
+/* The interpreter that a block's first arm runs: the first word of its command that is one, or a
+ * launcher that lies beside one; heap, NULL: none on the host. */
+static char *interpreter(const struct block *b)
+{
+	static const char *const launchers[] = {"torchrun", "accelerate", "deepspeed"};
+	const struct strv *argv = &b->arms[0].argv;
+
+	for (size_t i = 0; i < argv->n && !b->container.runtime; i++) {
+		const char *name = fs_basename(argv->v[i]);
+		bool runs = str_starts(name, "python");
+
+		for (size_t k = 0; k < ARRAY_LEN(launchers); k++)
+			runs = runs || str_eq(name, launchers[k]);
+		if (runs && strchr(argv->v[i], '/'))
+			return argv->v[i][0] == '/' ? xstrdup(argv->v[i])
+						    : fs_join(b->workdir, argv->v[i]);
+		if (runs)
+			return proc_which(name, kvs_get(&b->env, "PATH"));
+	}
+	return NULL;
+}
+
+static void read_python(const struct block *b, struct kvs *keys)
+{
+	_cleanup_free_ char *path = interpreter(b);
+
+	if (path)
+		nodefacts_python(path, keys);
+}
+
 void nodeenv_read(const struct block *b, int64_t limit_us, struct kvs *keys, struct kvs *absent)
 {
 	size_t n = b->n_keys + 2;
@@ -223,6 +253,7 @@ void nodeenv_read(const struct block *b, int64_t limit_us, struct kvs *keys, str
 		start_tool("srun", "--version", slurm);
 	start_keys(b, v, absent);
 	nodefacts_read("", keys);
+	read_python(b, keys);
 	collect(v, n, limit_us);
 	if (smi->out.data)
 		nodefacts_smi(smi->out.data, keys);

@@ -330,11 +330,12 @@ static int is_entry(const struct dirent *d)
 }
 
 /* Names in a directory, sorted, DEVICES_MAX at most; -1: there is no such directory. */
-static int names_in(const char *root, const char *dir, struct strv *out)
+static int names_of(const char *root, const char *dir, int (*filter)(const struct dirent *),
+		    struct strv *out)
 {
 	_cleanup_free_ char *full = xasprintf("%s%s", root, dir);
 	struct dirent **v = NULL;
-	int n = scandir(full, &v, is_entry, alphasort);
+	int n = scandir(full, &v, filter, alphasort);
 
 	for (int i = 0; i < n; i++) {
 		if (i < DEVICES_MAX)
@@ -343,6 +344,11 @@ static int names_in(const char *root, const char *dir, struct strv *out)
 	}
 	free(v);
 	return n;
+}
+
+static int names_in(const char *root, const char *dir, struct strv *out)
+{
+	return names_of(root, dir, is_entry, out);
 }
 
 static bool has_word(const struct strv *v, const char *word)
@@ -600,4 +606,80 @@ void nodefacts_smi(const char *text, struct kvs *out)
 		text += n + (text[n] == '\n');
 	}
 	kvs_free(&met);
+}
+
+/* -- Python ------------------------------------------------------------------------------------ */
+
+/* "__version__ = '2.4.0+cu121'", "cuda: Optional[str] = '12.1'"; a value that is no text is none.
+ */
+static void put_assigned(struct kvs *out, const char *key, const char *text, const char *name)
+{
+	const char *at = strstr(text, name), *eq;
+
+	if (!at)
+		return;
+	at += *at == '\n';
+	eq = strstr(at, " = '");
+	if (eq && eq < at + strcspn(at, "\n")) {
+		eq += strlen(" = '");
+		putf(out, key, "%s%.*s", str_eq(key, "framework") ? "torch " : "",
+		     (int)strcspn(eq, "'\n"), eq);
+	}
+}
+
+/* "nvidia_nccl_cu12-2.20.5.dist-info" */
+static void put_nccl(const char *packages, struct kvs *out)
+{
+	DIR *d = opendir(packages);
+	const struct dirent *f;
+
+	while (d && (f = readdir(d))) {
+		const char *dash = strchr(f->d_name, '-');
+
+		if (dash && str_starts(f->d_name, "nvidia_nccl_") &&
+		    str_ends(f->d_name, ".dist-info"))
+			putf(out, "nccl", "%.*s", (int)(strlen(dash + 1) - strlen(".dist-info")),
+			     dash + 1);
+	}
+	if (d)
+		closedir(d);
+}
+
+static bool read_packages(const char *packages, struct kvs *out)
+{
+	_cleanup_free_ char *text = text_of(packages, "/torch/version.py");
+
+	if (!*text)
+		return false;
+	put_assigned(out, "framework", text, "__version__");
+	put_assigned(out, "torch_cuda", text, "\ncuda");
+	put_nccl(packages, out);
+	return true;
+}
+
+static int is_python(const struct dirent *d)
+{
+	return str_starts(d->d_name, "python3");
+}
+
+void nodefacts_python(const char *interpreter, struct kvs *out)
+{
+	static const char *const kinds[] = {"site-packages", "dist-packages"};
+	_cleanup_free_ char *prefix = xstrdup(interpreter);
+	struct strv names = {0};
+	bool found = false;
+	char *slash;
+
+	for (int i = 0; i < 2; i++) /* PREFIX/bin/python3 */
+		if ((slash = strrchr(prefix, '/')))
+			*slash = '\0';
+	names_of(prefix, "/lib", is_python, &names);
+	for (size_t i = 0; i < names.n && !found; i++)
+		for (size_t k = 0; k < ARRAY_LEN(kinds) && !found; k++) {
+			_cleanup_free_ char *packages = xasprintf("%s/lib/%s/%s", prefix,
+								  names.v[i], kinds[k]);
+
+			found = read_packages(packages, out);
+		}
+	strv_free(&names);
 }

@@ -23,6 +23,10 @@ void nodefacts_read(const char *root, struct kvs *out);
 /* Of the output of `nvidia-smi -q`: driver, CUDA, and what the GPUs are. */
 void nodefacts_smi(const char *text, struct kvs *out);
 
+/* PyTorch as the interpreter at this path finds it among its own packages: its version, and those
+ * of CUDA and NCCL that it brings. By the names of files: no Python is started. */
+void nodefacts_python(const char *interpreter, struct kvs *out);
+
 /* The head of a file whose first line counts, which need not be a plain one: n - 1 bytes at most,
  * ended by NUL. 0, or errno; ENODATA when there is no text in it. */
 int nodefacts_line(const char *path, char *out, size_t n);

@@ -137,7 +137,7 @@ static void read_file(const char *dir, const char *name, const char *token, stru
 	buf_free(&b);
 }
 
-/* "NCCL version 2.18.3+cuda12.1" of the first trial. */
+/* "NCCL version 2.18.3+cuda12.1" of the first trial: what runs, whatever packages there are. */
 static void add_nccl(const char *dir, struct attempt_files *a)
 {
 	static const char says[] = "NCCL version ";
@@ -162,8 +162,7 @@ static void add_nccl(const char *dir, struct attempt_files *a)
 	at += strlen(says);
 	at[strcspn(at, " \t\r\n")] = '\0';
 	for (size_t i = 0; i < a->n_environments; i++)
-		if (!kvs_has(&a->environments[i].keys, "nccl"))
-			nodefacts_put(&a->environments[i].keys, "nccl", at);
+		nodefacts_put(&a->environments[i].keys, "nccl", at);
 }
 
 void fingerprint_read(const struct recipe *r, const char *dir, const char *token,

@@ -192,7 +192,8 @@ static void test_files_of_an_attempt(void **state)
 	assert_ok(fs_mkdirs(trial, 0700, &e));
 	write_text(trial, "out", "n1:1:1 [0] NCCL INFO x\nNCCL version 2.18.3+cuda12.1\nstep 1\n");
 	write_text(dir, "environment.json", HEAD "\"node\":\"n1\",\"keys\":{\"kernel\":\"6.1\"}}");
-	write_text(dir, "environment.n2.json", HEAD "\"node\":\"n2\",\"keys\":{\"kernel\":\"5\"}}");
+	write_text(dir, "environment.n2.json",
+		   HEAD "\"node\":\"n2\",\"keys\":{\"kernel\":\"5\",\"nccl\":\"2\"}}");
 	write_text(dir, "environment.n3.json", "{");
 	for (int i = 1; i <= 4; i++)
 		strv_addf(&a.nodes, "n%d", i);
@@ -201,6 +202,7 @@ static void test_files_of_an_attempt(void **state)
 	assert_string_equal(a.environments[1].node, "n2");
 	assert_string_equal(kvs_get(&a.environments[1].keys, "kernel"), "5");
 	assert_string_equal(kvs_get(&a.environments[0].keys, "nccl"), "2.18.3+cuda12.1");
+	assert_string_equal(kvs_get(&a.environments[1].keys, "nccl"), "2.18.3+cuda12.1");
 	assert_int_equal(a.notes.n, 1);
 	assert_contains(a.notes.v[0], "environment.n3.json");
 	attempt_files_done(&a);

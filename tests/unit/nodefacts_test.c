@@ -128,6 +128,35 @@ static void test_this_machine_twice(void **state)
 	kvs_free(&b);
 }
 
+static void test_packages_of_an_interpreter(void **state)
+{
+	_cleanup_scratch_ char *root = scratch_new();
+	_cleanup_free_ char *python = fs_join(root, "bin/python3"),
+			    *other = fs_join(root, "other/bin/python3");
+	struct kvs keys = {0};
+
+	(void)state;
+	put(root, "/lib/python3.11/site-packages/torch/version.py",
+	    "from typing import Optional\n__version__ = '2.4.0+cu121'\ndebug = False\n"
+	    "cuda: Optional[str] = '12.1'\nhip: Optional[str] = None\n");
+	put(root, "/lib/python3.11/site-packages/nvidia_nccl_cu12-2.20.5.dist-info/METADATA", "");
+	put(root, "/other/lib/python3/dist-packages/torch/version.py",
+	    "__version__ = '1.13.0a0'\ncuda = None\n");
+	nodefacts_python(python, &keys);
+	assert_int_equal(keys.n, 3);
+	assert_string_equal(kvs_get(&keys, "framework"), "torch 2.4.0+cu121");
+	assert_string_equal(kvs_get(&keys, "torch_cuda"), "12.1");
+	assert_string_equal(kvs_get(&keys, "nccl"), "2.20.5");
+	kvs_free(&keys);
+	keys = (struct kvs){0};
+	nodefacts_python(other, &keys);
+	assert_int_equal(keys.n, 1);
+	assert_string_equal(kvs_get(&keys, "framework"), "torch 1.13.0a0");
+	nodefacts_python("python3", &keys);
+	assert_int_equal(keys.n, 1);
+	kvs_free(&keys);
+}
+
 static void assert_put(const char *text, const char *want)
 {
 	struct kvs keys = {0};
@@ -204,6 +233,7 @@ int main(void)
 		cmocka_unit_test(test_a_made_up_machine),
 		cmocka_unit_test(test_an_empty_machine_tells_nothing),
 		cmocka_unit_test(test_this_machine_twice),
+		cmocka_unit_test(test_packages_of_an_interpreter),
 		cmocka_unit_test(test_values_are_printable_and_bounded),
 		cmocka_unit_test(test_nvidia_smi),
 	};
