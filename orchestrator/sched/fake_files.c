@@ -316,6 +316,24 @@ static int write_claim(const struct fake_run *r, const struct json *block, struc
 	return rc;
 }
 
+static int write_environment(const struct fake_run *r, const struct json *block, struct err *e)
+{
+	const struct json *keys = json_get(r->truth->spec, "environment");
+	struct json *j;
+	int rc;
+
+	if (!keys)
+		return 0;
+	j = json_object();
+	json_set_text(j, "format", "fettle.environment/1");
+	json_set_text(j, "token", json_text(json_get(block, "token"), ""));
+	json_set_text(j, "node", r->node);
+	json_set(j, "keys", json_copy(keys));
+	rc = write_json(r->dir, "environment.json", j, NULL, e);
+	json_free(j);
+	return rc;
+}
+
 static int write_done(const struct fake_run *r, const struct json *block, struct json *slots,
 		      int64_t end_us, struct err *e)
 {
@@ -357,6 +375,8 @@ int fake_files_write(const struct fake_run *r, int64_t *end_us, struct err *e)
 		n /= 2; /* it broke off on the way */
 	if (!rc)
 		rc = write_claim(r, block, e);
+	if (!rc)
+		rc = write_environment(r, block, e);
 	for (size_t i = 0; i < n && !rc; i++) {
 		struct json *entry = json_object();
 		struct writing w;

@@ -244,6 +244,18 @@ static void put_trial(const struct fake_trial *t, const char *dir, struct trial_
 		put_values(t, steps, out);
 }
 
+static void put_environment(const struct fake_run *r, struct attempt_files *out)
+{
+	const struct json *keys = json_get(r->truth->spec, "environment");
+
+	if (!keys)
+		return;
+	out->environments = xcalloc(1, sizeof *out->environments);
+	out->environments[out->n_environments++].node = xstrdup(r->node);
+	for (const struct json *m = json_first(keys); m; m = json_next(m))
+		kvs_set(&out->environments[0].keys, json_key(m), json_text(m, ""));
+}
+
 int fake_memory_results(const struct fake_run *r, const struct json *block,
 			struct attempt_files *out, struct err *e)
 {
@@ -274,6 +286,7 @@ int fake_memory_results(const struct fake_run *r, const struct json *block,
 			  &out->trials[out->n]);
 		out->n++;
 	}
+	put_environment(r, out);
 	out->start_us = r->start_us;
 	out->end_us = at;
 	if (rc)

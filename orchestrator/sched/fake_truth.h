@@ -66,6 +66,7 @@
  *                          they are in any case where what is declared shows only in steps (sd_step
  *                          to throttle_p above, a metric samples_per_step or tokens_per_step). Else
  *                          one figure a metric, which is much quicker
+ *   environment {}         "key": text: what each node tells of itself
  *   acks {}                in memory: "text": name of the knob that arms that match acknowledge
  */
 #ifndef FETTLE_SCHED_FAKE_TRUTH_H

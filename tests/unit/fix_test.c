@@ -3,6 +3,8 @@
  */
 #include "tests/unit/world.h"
 
+#include "orchestrator/method/fingerprint.h"
+
 /* Blocks of a kind of stage on nodes that confirm blocks used, or on others. */
 static int blocks_on(struct world *w, enum stage_kind kind, bool used)
 {
@@ -230,9 +232,58 @@ static void test_a_margin_that_the_soak_leaves_is_told(void **state)
 	world_close(&w);
 }
 
+/* The environment of the final stage; in memory and in files it is the same. */
+static void check_environment(const char *how, const char *fields)
+{
+	_cleanup_free_ char *spec = xasprintf(
+		"{\"effects\": {\"A=1\": 0.2}, \"sd_run\": 0.01, \"fixed\": true, %s, \"environment\": "
+		"{\"kernel\": \"6.1\", \"cuda\": \"12.4\"}}",
+		how);
+	_cleanup_free_ char *now = NULL;
+	struct campaign_row row = {0};
+	struct strv changes = {0};
+	struct fix_row fix;
+	struct err e = {0};
+	struct world w;
+	bool found;
+
+	world_open_with(&w, 1, fields);
+	run(&w, spec);
+	assert_ok(query_fix_get(w.ws->db, w.id, &fix, &found, &e));
+	assert_true(found);
+	assert_contains(fix.fingerprint, "\"cuda\":\"12.4\"");
+	assert_contains(fix.fingerprint, "\"kernel\":\"6.1\"");
+	assert_contains(fix.fingerprint, "\"omp\":\"4\"");
+	assert_ok(query_campaign_get(w.ws->db, w.id, &row, &e));
+	assert_ok(fingerprint_now(w.ws, &row, w.recipe, &now, &e));
+	assert_ok(fingerprint_changes(fix.fingerprint, now, &changes, &e));
+	assert_int_equal(changes.n, 0);
+	assert_ok(fingerprint_changes("{\"omp\":\"8\",\"cuda\":\"12.4\",\"x\":\"\"}", now, &changes,
+				      &e));
+	assert_int_equal(changes.n, 1);
+	assert_string_equal(changes.v[0], "omp: 8 -> 4");
+	strv_free(&changes);
+	campaign_row_done(&row);
+	fix_row_done(&fix);
+	world_close(&w);
+}
+
+static void test_a_fix_holds_for_the_environment_of_its_final_stage(void **state)
+{
+	static const char fields[] =
+		"fingerprint = { omp = { env = \"OMP_NUM_THREADS\" } }, mode = \"quick\", rounds = 1";
+
+	(void)state;
+	setenv("OMP_NUM_THREADS", "4", 1); /* captured when the campaign is made */
+	check_environment("\"nodes\": 8", fields);
+	check_environment("\"in_memory\": true", fields);
+	unsetenv("OMP_NUM_THREADS");
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
+		cmocka_unit_test(test_a_fix_holds_for_the_environment_of_its_final_stage),
 		cmocka_unit_test(test_the_final_stage_runs_on_other_nodes_where_there_are),
 		cmocka_unit_test(test_without_others_it_runs_where_it_can_and_says_so),
 		cmocka_unit_test(test_the_soak_tells_a_drift_from_none),
