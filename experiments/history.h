@@ -220,6 +220,7 @@ struct change_row {
 	double est, lo, hi, p; /* relative change of the metric itself; lo, hi, p NaN: not known */
 	int64_t rerun;         /* stage; 0: none */
 	char *why;
+	char found_night[11]; /* points up to it took part in the suspicion; "": not known */
 	int64_t found_us;
 };
 void change_rows_free(struct change_row *v, size_t n);

@@ -28,7 +28,7 @@ enum {
 	"state_us, who, note FROM regression "
 #define CHANGE                                                                              \
 	"SELECT id, series, regression, night, first_night, last_night, direction, level, " \
-	"est, lo, hi, p, rerun, why, found_us FROM change "
+	"est, lo, hi, p, rerun, why, found_night, found_us FROM change "
 const char *const query_sql_regression[] = {
 	[PUT] = "INSERT INTO regression(kind, level, state, night, found_night, confirmed_night, "
 		"found_us, state_us, who, note) VALUES (:kind, :level, :state, :night, "
@@ -41,14 +41,14 @@ const char *const query_sql_regression[] = {
 	[LIST] = REGRESSION "ORDER BY night DESC, id DESC",
 	[LIVE] = REGRESSION "WHERE state IN ('open', 'acknowledged') ORDER BY night DESC, id DESC",
 	[CHANGE_PUT] = "INSERT INTO change(series, regression, night, first_night, last_night, "
-		       "direction, level, est, lo, hi, p, rerun, why, found_us) VALUES (:series, "
-		       ":regression, :night, :first, :last, :direction, :level, :est, :lo, :hi, "
-		       ":p, :rerun, :why, :found)",
+		       "direction, level, est, lo, hi, p, rerun, why, found_night, found_us) "
+		       "VALUES (:series, :regression, :night, :first, :last, :direction, :level, "
+		       ":est, :lo, :hi, :p, :rerun, :why, :found_night, :found)",
 	[CHANGE_UPDATE] = "UPDATE change SET series = :series, regression = :regression, "
 			  "night = :night, first_night = :first, last_night = :last, "
 			  "direction = :direction, level = :level, est = :est, lo = :lo, "
-			  "hi = :hi, p = :p, rerun = :rerun, why = :why, found_us = :found "
-			  "WHERE id = :id",
+			  "hi = :hi, p = :p, rerun = :rerun, why = :why, "
+			  "found_night = :found_night, found_us = :found WHERE id = :id",
 	[CHANGES] = CHANGE "ORDER BY night, id",
 	[CHANGES_OF] = CHANGE "WHERE series = :series ORDER BY night, id",
 	[CHANGES_IN] = CHANGE "WHERE regression = :regression AND (:series = 0 OR "
@@ -183,6 +183,7 @@ static void bind_change(struct stmt *s, const struct change_row *c)
 	bind_real(s, ":p", c->p);
 	bind_opt(s, ":rerun", c->rerun);
 	bind_text(s, ":why", c->why);
+	bind_text(s, ":found_night", *c->found_night ? c->found_night : NULL);
 	bind_i64(s, ":found", c->found_us);
 }
 
@@ -222,6 +223,8 @@ static void read_change(struct stmt *s, struct change_row *c)
 	c->p = col_real(s, "p");
 	c->rerun = col_i64(s, "rerun");
 	c->why = col_text(s, "why");
+	if (!col_null(s, "found_night"))
+		str_copy(c->found_night, sizeof c->found_night, col_peek(s, "found_night"));
 	c->found_us = col_i64(s, "found_us");
 }
 

@@ -8,7 +8,8 @@
  *
  *   night's canaries -> points -> track_night() -> track_wanted() -> re-runs -> track_judge()
  *
- * Nothing here runs a job, sleeps or reads the clock. The same night again changes nothing.
+ * Nothing here runs a job, sleeps or reads the clock. The same night again changes nothing. Rules
+ * and error rates: experiments/STATISTICS.md ("Nights").
  */
 #ifndef FETTLE_METHOD_TRACK_H
 #define FETTLE_METHOD_TRACK_H
@@ -51,9 +52,18 @@ struct rerun_result {
 	size_t n;
 	const char *set_back; /* keys that alone differed between the arms, comma separated; NULL */
 };
-enum rerun_answer { RERUN_MORE, RERUN_CONFIRMED, RERUN_DISMISSED };
-/* Judge it: RERUN_MORE asks for a further block (3 to 6, decided at looks). Else the regression and
- * its changes are updated, with causes ranked anew. *why is a sentence (heap). [tx] */
+enum rerun_answer {
+	RERUN_MORE,      /* a further block is wanted, up to six */
+	RERUN_LATER,     /* this night can say no more; another one may (track_wanted) */
+	RERUN_CONFIRMED, /* the change is there */
+	RERUN_DISMISSED  /* it is not, in the series of this campaign */
+};
+/* Judge it, at looks after 3 to 6 blocks. Unless the answer is RERUN_MORE the changes of this
+ * campaign carry the stage and the sentence, so that the same stage is not judged twice, and unless
+ * it is RERUN_LATER they and the regression are settled, with causes ranked anew. A regression that
+ * other campaigns are suspected in as well stays a suspect when one of them is dismissed. *why is
+ * that sentence (heap; NULL with RERUN_MORE). ERR_NOT_FOUND, ERR_STATE (the regression does not
+ * tell of this campaign), ERR_PARSE (no number). [tx] */
 int track_judge(struct db *db, const struct rerun_result *r, int64_t now_us, enum rerun_answer *out,
 		char **why, struct err *e);
 

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "experiments/regress.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "experiments/decide.h"
+#include "experiments/stats.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/base/str.h"
+
+static const double MAD_TO_SD = 1.4826; /* of a normal distribution */
+static const double OUTLIER_SD = 4;
+static const double WITHIN_SD = 2;
+static const double GONE_P = 1e-4;
+/* Of a whole suspicion, shared out over its nights of re-runs. */
+static const double PAIRS_ALPHA = 0.01;
+static const double HISTORY_ALPHA = 0.002;
+static const double HOPELESS_P = 0.1;
+static const double AWAY_FACTOR = 0.3;
+static const double OFF_FACTOR = 0.7;
+static const double HANG_SD = 5;
+enum { DAY_S = 86400, STEP_MAX = 20, CALM_SIDE = 2, PAIRS_MAX = 6 };
+
+/* -- nights and scale ------------------------------------------------------------------------ */
+
+/* The number of up to four digits at *s; -1: there is another character. */
+static int digits(const char *s, int n)
+{
+	int v = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return -1;
+		v = v * 10 + s[i] - '0';
+	}
+	return v;
+}
+
+/* Days since 1970-01-01; the year begins in March, so that the odd day is its last one. */
+static int64_t days_of(int64_t y, int m, int d)
+{
+	y -= m <= 2;
+	m += m <= 2 ? 9 : -3;
+	return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + d - 1 - 719468;
+}
+
+int64_t regress_day(const char *night)
+{
+	int y, m, d;
+	int64_t day;
+
+	if (!night || strlen(night) != 10 || night[4] != '-' || night[7] != '-')
+		return INT64_MIN;
+	y = digits(night, 4);
+	m = digits(night + 5, 2);
+	d = digits(night + 8, 2);
+	if (y < 1 || m < 1 || m > 12 || d < 1)
+		return INT64_MIN;
+	day = days_of(y, m, d);
+	return day < days_of(y + m / 12, m % 12 + 1, 1) ? day : INT64_MIN;
+}
+
+void regress_night(int64_t day, char out[11])
+{
+	struct tm tm = {0};
+	time_t t = day * DAY_S;
+
+	gmtime_r(&t, &tm);
+	strftime(out, 11, "%Y-%m-%d", &tm);
+}
+
+bool regress_scale(const double *v, size_t n, double *y)
+{
+	bool logs = true;
+
+	for (size_t i = 0; i < n; i++)
+		logs = logs && v[i] > 0;
+	for (size_t i = 0; i < n; i++)
+		y[i] = logs ? log(v[i]) : v[i];
+	return logs;
+}
+
+double regress_relative(double diff, double mean_before, bool logs)
+{
+	if (logs)
+		return stats_relative(diff);
+	if (diff == 0)
+		return 0;
+	return diff / fabs(mean_before);
+}
+
+/* -- the level before ------------------------------------------------------------------------ */
+
+struct regress_noise regress_noise(const double *y, size_t n)
+{
+	struct regress_noise out = {.mean = NAN, .sd = NAN};
+	double kept[REGRESS_BEFORE_MAX], middle, reach;
+
+	if (n > REGRESS_BEFORE_MAX) {
+		y += n - REGRESS_BEFORE_MAX;
+		n = REGRESS_BEFORE_MAX;
+	}
+	middle = stats_median(y, n);
+	reach = OUTLIER_SD * MAD_TO_SD * stats_mad(y, n);
+	for (size_t i = 0; i < n; i++)
+		if (reach == 0 || fabs(y[i] - middle) <= reach)
+			kept[out.n++] = y[i];
+	out.mean = stats_mean(kept, out.n);
+	out.sd = stats_sd(kept, out.n);
+	return out;
+}
+
+/* Standard error of the mean of k new nights against before. */
+static double fresh_se(const struct regress_noise *before, size_t k)
+{
+	return before->sd * sqrt(1 / (double)k + 1 / (double)before->n);
+}
+
+double regress_fresh_p(const struct regress_noise *before, double mean, size_t nights, int sign)
+{
+	if (before->n < 2 || nights == 0)
+		return 1;
+	return stats_t_p_greater(sign * (mean - before->mean), fresh_se(before, nights),
+				 (double)before->n - 1);
+}
+
+static double about(const double *v, size_t i)
+{
+	return stats_median(v + i - CALM_SIDE, 2 * CALM_SIDE + 1);
+}
+
+void regress_calm(const double *v, size_t n, double *out)
+{
+	_cleanup_free_ double *d = xcalloc(n + 1, sizeof *d);
+	double reach;
+
+	memcpy(out, v, n * sizeof *v);
+	if (n <= 2 * CALM_SIDE)
+		return;
+	for (size_t i = CALM_SIDE; i + CALM_SIDE < n; i++)
+		d[i - CALM_SIDE] = v[i] - about(v, i);
+	reach = HANG_SD * MAD_TO_SD * stats_mad(d, n - 2 * CALM_SIDE);
+	for (size_t i = CALM_SIDE; reach > 0 && i + CALM_SIDE < n; i++)
+		if (fabs(d[i - CALM_SIDE]) > reach)
+			out[i] = about(v, i);
+}
+
+struct regress_step regress_step(const double *y, size_t n, size_t at)
+{
+	struct regress_noise before = regress_noise(y, at);
+	size_t k = n - at < STEP_MAX ? n - at : STEP_MAX;
+	struct regress_step out = {NAN, before.mean, 1};
+	double se;
+
+	if (before.n < 2 || k == 0)
+		return out;
+	out.diff = stats_median(y + at, k) - before.mean;
+	se = before.sd * sqrt(M_PI_2 / (double)k + 1 / (double)before.n);
+	out.p = 2 * stats_t_p_greater(fabs(out.diff), se, (double)before.n - 1);
+	return out;
+}
+
+bool regress_back(const struct regress_noise *before, double after, const double *y, size_t n)
+{
+	double reach = fabs(after - before->mean) / 4;
+
+	if (n == 0 || before->n == 0)
+		return false;
+	if (before->n > 1)
+		reach = fmax(reach, WITHIN_SD * fresh_se(before, 1));
+	for (size_t i = 0; i < n; i++)
+		if (fabs(y[i] - before->mean) > reach ||
+		    fabs(y[i] - before->mean) >= fabs(y[i] - after))
+			return false;
+	return true;
+}
+
+bool regress_gone(const struct regress_noise *before, double after, size_t n_after, const double *y,
+		  size_t n)
+{
+	struct regress_noise there = *before;
+
+	if (!regress_back(before, after, y, n) || n_after == 0)
+		return false;
+	if (before->n < 2)
+		return true;
+	there.mean = after;
+	there.n = n_after;
+	return stats_t_p_greater((before->mean > after ? 1 : -1) * (stats_mean(y, n) - after),
+				 fresh_se(&there, n), (double)before->n - 1) <= GONE_P;
+}
+
+/* -- which change is it ---------------------------------------------------------------------- */
+
+bool regress_same(const struct regress_span *known, bool settled, const struct regress_span *found)
+{
+	struct regress_span near = regress_near(known);
+
+	return found->day >= near.first - REGRESS_SLACK &&
+	       found->day <= (settled ? known->last : near.last + REGRESS_SLACK);
+}
+
+struct regress_span regress_near(const struct regress_span *s)
+{
+	struct regress_span t = *s;
+
+	if (t.first < t.day - REGRESS_SLACK)
+		t.first = t.day - REGRESS_SLACK;
+	if (t.last > t.day + REGRESS_SLACK)
+		t.last = t.day + REGRESS_SLACK;
+	return t;
+}
+
+bool regress_together(const struct regress_span *a, const struct regress_span *b)
+{
+	struct regress_span x = regress_near(a), y = regress_near(b);
+
+	return x.first <= y.last + 1 && y.first <= x.last + 1;
+}
+
+bool regress_shift(const struct regress_move *a, const struct regress_move *b)
+{
+	double rest = fabs(a->diff + b->diff);
+
+	if (!(a->diff * b->diff < 0))
+		return false;
+	return rest <= WITHIN_SD * hypot(a->se, b->se) &&
+	       rest < fmin(fabs(a->diff), fabs(b->diff)) / 3;
+}
+
+/* -- judging a re-run ------------------------------------------------------------------------ */
+
+static double share(size_t attempt)
+{
+	return attempt <= 1 ? 0.5 : 0.25;
+}
+
+void regress_judge_pairs(const double *d, size_t n, int sign, double min_effect, size_t attempt,
+			 struct regress_judged *out)
+{
+	struct decide_plan plan = {.mode = MODE_QUICK,
+				   .alpha = PAIRS_ALPHA * share(attempt),
+				   .min_effect = min_effect};
+	size_t used = n < PAIRS_MAX ? n : PAIRS_MAX;
+	double y[PAIRS_MAX];
+	struct decision at;
+
+	for (size_t i = 0; i < used; i++)
+		y[i] = sign * d[i];
+	decide_confirm(&plan, y, used, &at);
+	*out = (struct regress_judged){.answer = REGRESS_NOT_SHOWN,
+				       .est = sign * at.est,
+				       .lo = sign > 0 ? at.lo95 : -at.hi95,
+				       .hi = sign > 0 ? at.hi95 : -at.lo95,
+				       .p = at.p,
+				       .n = at.n};
+	if (at.done && at.verdict == VERDICT_ACCEPTED)
+		out->answer = REGRESS_SHOWN;
+	else if (!at.done && used < PAIRS_MAX)
+		out->answer = REGRESS_MORE;
+	else
+		out->ruled_out = at.done && at.verdict != VERDICT_INCONCLUSIVE;
+}
+
+/* A difference from the level before, as a relative change; positive: as suspected. */
+static double as_suspected(const struct regress_case *c, double y)
+{
+	return c->sign * regress_relative(y - c->before.mean, c->before.mean, c->logs);
+}
+
+/* Nights that show at least half of min_effect. */
+static size_t nights_that_show(const struct regress_case *c, const double *y, size_t nights)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < nights; i++)
+		n += as_suspected(c, y[i]) >= c->min_effect / 2;
+	return n;
+}
+
+/* The median of the nights; of an even number the one that shows less. */
+static double lower_median(const struct regress_case *c, const double *y, size_t nights)
+{
+	for (size_t i = 0; i < nights; i++) {
+		size_t less = 0, same = 0;
+
+		for (size_t k = 0; k < nights; k++) {
+			less += c->sign * (y[k] - y[i]) < 0;
+			same += y[k] == y[i];
+		}
+		if (less <= (nights - 1) / 2 && (nights - 1) / 2 < less + same)
+			return y[i];
+	}
+	return y[0];
+}
+
+static bool far_off(const struct regress_case *c, double y)
+{
+	return fabs(y - c->before.mean) > 2 * fabs(c->suspected - c->before.mean);
+}
+
+void regress_judge_history(const struct regress_case *c, const double *y, size_t nights,
+			   struct regress_judged *out)
+{
+	const struct regress_noise *before = &c->before;
+	double level, effect, half;
+
+	*out = (struct regress_judged){
+		.answer = REGRESS_LATER, .est = NAN, .lo = NAN, .hi = NAN, .p = 1, .n = nights};
+	if (nights == 0 || before->n < REGRESS_BEFORE_MIN)
+		return;
+	if (nights_that_show(c, y + nights - 1, 1) == 0) {
+		y += nights - 1;
+		out->n = nights = 1;
+	}
+	level = lower_median(c, y, nights);
+	effect = as_suspected(c, level);
+	out->est = level - before->mean;
+	out->p = regress_fresh_p(before, level, 1, c->sign);
+	half = fresh_se(before, 1) * stats_t_quantile(0.975, (double)before->n - 1);
+	out->lo = out->est - half;
+	out->hi = out->est + half;
+	if (out->p <= HISTORY_ALPHA * share(c->attempt) && effect >= c->min_effect &&
+	    (!far_off(c, y[nights - 1]) || nights_that_show(c, y, nights) > 1))
+		out->answer = REGRESS_SHOWN;
+	else if (effect < c->min_effect / 2 || out->p > HOPELESS_P || c->attempt >= REGRESS_RERUNS)
+		out->answer = REGRESS_NOT_SHOWN;
+}
+
+/* -- causes ---------------------------------------------------------------------------------- */
+
+/* Nights between the interval in which a key turned and the range of the event. */
+static int64_t nights_away(const struct regress_turn *t, const struct regress_span *event)
+{
+	if (t->by < event->first)
+		return event->first - t->by;
+	if (t->after >= event->last)
+		return t->after + 1 - event->last;
+	return 0;
+}
+
+static struct regress_suspect *suspect_of(struct regress_suspect *v, size_t n, int key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].key == key)
+			return &v[i];
+	return NULL;
+}
+
+/* Keys that turned near the event in a series that moved, each with its nearest turn. */
+static size_t find_suspects(const struct regress_turn *v, size_t n, const int *moved,
+			    const struct regress_span *event, struct regress_suspect **out)
+{
+	size_t used = 0, cap = 0;
+
+	*out = NULL;
+	for (size_t i = 0; i < n; i++) {
+		int64_t away = nights_away(&v[i], event);
+		struct regress_suspect *s;
+
+		if (moved[v[i].series] != 1 || away > REGRESS_SLACK)
+			continue;
+		s = suspect_of(*out, used, v[i].key);
+		if (!s) {
+			*out = xgrow(*out, used, &cap, sizeof **out);
+			s = &(*out)[used++];
+			*s = (struct regress_suspect){.key = v[i].key, .away = INT64_MAX};
+		}
+		if (away < s->away) {
+			s->away = away;
+			s->was = v[i].was;
+			s->is = v[i].is;
+		}
+	}
+	return used;
+}
+
+/* Nights between the change of a key and the estimate of the event. */
+static int64_t nights_off(const struct regress_turn *t, const struct regress_span *event)
+{
+	if (t->by < event->day)
+		return event->day - t->by;
+	return t->after >= event->day ? t->after + 1 - event->day : 0;
+}
+
+static void add_night(int64_t **v, size_t *n, size_t *cap, int64_t night)
+{
+	for (size_t i = *n; i > 0; i--)
+		if ((*v)[i - 1] == night)
+			return;
+	*v = xgrow(*v, *n, cap, sizeof **v);
+	(*v)[(*n)++] = night;
+}
+
+static void weigh(struct regress_suspect *s, const struct regress_turn *v, size_t n,
+		  const int *moved, size_t n_series, const struct regress_span *event)
+{
+	_cleanup_free_ bool *seen = xcalloc(n_series + 1, sizeof *seen);
+	_cleanup_free_ int64_t *nights = NULL;
+	size_t cap = 0, still = 0, elsewhere = 0, own = 0;
+	int64_t off = INT64_MAX;
+	double shown;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].key != s->key)
+			continue;
+		if (nights_away(&v[i], event) <= s->away) {
+			seen[v[i].series] = true;
+			if (moved[v[i].series] == 1 && nights_off(&v[i], event) < off)
+				off = nights_off(&v[i], event);
+		} else if (v[i].moved || nights_away(&v[i], event) <= REGRESS_SLACK) {
+			continue;
+		} else if (moved[v[i].series] == 1) {
+			add_night(&nights, &s->idle, &cap, v[i].by);
+			own++;
+		} else {
+			elsewhere++;
+		}
+	}
+	for (size_t k = 0; k < n_series; k++) {
+		s->moved += moved[k] == 1 && seen[k];
+		s->still += moved[k] == 0 && seen[k];
+		s->elsewhere += moved[k] == 1 && !seen[k];
+		still += moved[k] == 0;
+	}
+	s->usual = still ? (double)elsewhere / (double)still : 0;
+	shown = (double)s->moved + 0.5;
+	s->score = shown / ((double)(s->moved + s->elsewhere) + 1) * shown /
+		   ((double)(s->moved + s->still) + 1) /
+		   (1 + (double)own / (double)(s->moved + s->elsewhere) + s->usual / 4) *
+		   (s->away > 0 ? pow(AWAY_FACTOR, (double)s->away) : pow(OFF_FACTOR, (double)off));
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct regress_suspect *x = a, *y = b;
+
+	if (x->score != y->score)
+		return x->score < y->score ? 1 : -1;
+	return x->key - y->key;
+}
+
+size_t regress_rank(const struct regress_turn *v, size_t n, const int *moved, size_t n_series,
+		    const struct regress_span *event, struct regress_suspect **out)
+{
+	size_t used = find_suspects(v, n, moved, event, out);
+
+	for (size_t i = 0; i < used; i++)
+		weigh(&(*out)[i], v, n, moved, n_series, event);
+	if (used > 1)
+		qsort(*out, used, sizeof **out, by_score);
+	return used;
+}
+
+/* Does the comma separated list hold this name? */
+static bool lists(const char *nodes, const char *name, size_t len)
+{
+	for (const char *at = nodes; at && *at; at += strcspn(at, ","), at += *at == ',')
+		if (strcspn(at, ",") == len && memcmp(at, name, len) == 0)
+			return true;
+	return false;
+}
+
+/* Do the replicates on this node, and only they, carry the change? Returns their number, 0: no. */
+static size_t carries(const struct regress_replicate *v, size_t n, double diff, const char *name,
+		      size_t len)
+{
+	double on = 0, off = 0;
+	size_t n_on = 0, n_off = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (lists(v[i].nodes, name, len)) {
+			on += v[i].diff;
+			n_on++;
+		} else {
+			off += v[i].diff;
+			n_off++;
+		}
+	}
+	if (n_on == 0 || n_off == 0)
+		return 0;
+	on /= (double)n_on;
+	off /= (double)n_off;
+	return on / diff >= 1 && fabs(off) <= fabs(on) / 3 ? n_on : 0;
+}
+
+bool regress_node(const struct regress_replicate *v, size_t n, double diff, char **node,
+		  double *score)
+{
+	size_t best = 0;
+	const char *name = NULL;
+
+	if (diff == 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const char *at = v[i].nodes;
+
+		for (; at && *at; at += strcspn(at, ","), at += *at == ',') {
+			size_t k = carries(v, n, diff, at, strcspn(at, ","));
+
+			if (k > best) {
+				best = k;
+				name = at;
+			}
+		}
+	}
+	if (!name)
+		return false;
+	*node = xstrndup(name, strcspn(name, ","));
+	*score = 0.9 * (double)best / (double)(best + 1);
+	return true;
+}

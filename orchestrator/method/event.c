@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/method/event.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/base/mem.h"
+#include "orchestrator/method/blame.h"
+
+/* May a change of series a and change c have one reason? */
+static int related(struct past *w, const struct past_series *a, const struct regress_span *at,
+		   const struct change_row *c, bool *out, struct err *e)
+{
+	const struct past_series *b = past_series(w, c->series);
+	struct regress_span near = regress_near(at), span = past_span(c);
+
+	*out = b && ((a->row.campaign && a->row.campaign == b->row.campaign) ||
+		     strcmp(a->row.workload, b->row.workload) == 0 ||
+		     strcmp(a->row.place, b->row.place) == 0);
+	if (*out || !b)
+		return 0;
+	return blame_shared(w, a, &near, b, &span, out, e);
+}
+
+/* Is it one event with any member of the regression that stands? */
+static int belongs(struct past *w, const struct past_series *s, const struct regress_span *span,
+		   int64_t regression, bool *out, struct err *e)
+{
+	struct regress_span range;
+	int rc = 0;
+
+	*out = false;
+	if (!past_range(w, regression, &range) || !regress_together(&range, span))
+		return 0;
+	for (size_t i = 0; i < w->n_changes && rc == 0 && !*out; i++)
+		if (w->changes[i].regression == regression &&
+		    w->changes[i].level != CHANGE_DISMISSED)
+			rc = related(w, s, span, &w->changes[i], out, e);
+	return rc;
+}
+
+int event_find(struct past *w, const struct past_series *s, const struct regress_span *span,
+	       enum regression_kind kind, struct regression_row **out, struct err *e)
+{
+	int rc = 0;
+
+	*out = NULL;
+	/* What is confirmed first: it is known to be one. */
+	for (int pass = 0; pass < 2 && !*out; pass++)
+		for (size_t i = 0; i < w->n_regressions && rc == 0 && !*out; i++) {
+			struct regression_row *r = &w->regressions[i];
+			bool is = false;
+
+			if (r->state != REGRESSION_TRANSIENT && r->state != REGRESSION_DISMISSED &&
+			    (r->kind == kind || past_context(s)) &&
+			    (r->level == CHANGE_CONFIRMED) == (pass == 0))
+				rc = belongs(w, s, span, r->id, &is, e);
+			if (is)
+				*out = r;
+		}
+	return rc;
+}
+
+static int take_over(struct past *w, struct regression_row *r, struct regression_row *part,
+		     int64_t now_us, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < w->n_changes && rc == 0; i++) {
+		struct change_row *c = &w->changes[i];
+
+		if (c->regression != part->id)
+			continue;
+		c->regression = r->id;
+		rc = history_change_update(w->db, c, e);
+	}
+	free(part->who);
+	free(part->note);
+	part->who = xstrdup("fettle");
+	part->note = xasprintf("part of regression %lld", (long long)r->id);
+	part->state = REGRESSION_DISMISSED;
+	part->state_us = now_us;
+	return rc < 0 ? rc : history_regression_update(w->db, part, e);
+}
+
+int event_absorb(struct past *w, struct regression_row *r, int64_t now_us, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < w->n_regressions && rc == 0; i++) {
+		struct regression_row *part = &w->regressions[i];
+		bool is = false;
+
+		if (part == r || !past_live(part) || part->level != CHANGE_SUSPECT ||
+		    part->kind != r->kind)
+			continue;
+		for (size_t k = 0; k < w->n_changes && rc == 0 && !is; k++) {
+			const struct change_row *c = &w->changes[k];
+			struct regress_span span = past_span(c);
+			const struct past_series *s = past_series(w, c->series);
+
+			if (c->regression == part->id && c->level != CHANGE_DISMISSED && s)
+				rc = belongs(w, s, &span, r->id, &is, e);
+		}
+		if (rc == 0 && is)
+			rc = take_over(w, r, part, now_us, e);
+	}
+	return rc;
+}
