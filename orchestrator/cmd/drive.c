@@ -38,7 +38,7 @@ static const struct argp_option drive_opts[] = {
 	 "workspace (default: $FETTLE_WORKSPACE, else ./fettle-workspace)", 0},
 	{"scheduler", 's', "NAME", 0,
 	 "local, slurm, slurm_cli or fake (default: the recipe's, else local)", 0},
-	{"json", 'j', NULL, 0, "progress as JSON lines", 0},
+	{"json", 'j', NULL, 0, "JSON instead of text", 0},
 	{"quiet", 'q', NULL, 0, "no progress, only the summary", 0},
 	{"take-over", OPT_TAKE_OVER, NULL, 0, "take the campaign from another host that holds it",
 	 0},
