@@ -171,7 +171,8 @@ static int history(struct workspace *w, const struct args *a, struct err *e)
 static int run(int argc, char **argv)
 {
 	static const struct argp_option opts[] = {
-		{"all", 'a', NULL, 0, "series that ended too; of one series, every night", 0},
+		{"all", 'a', NULL, 0,
+		 "series that ended too; of one series, every night and every change", 0},
 		{"since", 's', "NIGHT", 0, "from this night on (2026-11-29)", 0},
 		{"html", 'H', "FILE", 0, "write a page with the plot of every series (-: stdout)",
 		 0},

@@ -316,7 +316,8 @@ int nights_load(struct nights *n, const struct series_row *row, const char *sinc
 		nights_series_done(&s);
 		return rc;
 	}
-	detected_marks(&s);
+	if (row->source != SERIES_CANARY) /* of those every night has said what there is to say */
+		detected_marks(&s);
 	if (s.n_marks)
 		qsort(s.marks, s.n_marks, sizeof *s.marks, by_night);
 	*out = s;
@@ -526,6 +527,25 @@ void nights_effect(double est, double lo, double hi, struct buf *out)
 	buf_printf(out, "%+.1f %%", 100 * est);
 	if (isfinite(lo) && isfinite(hi))
 		buf_printf(out, " [%+.1f, %+.1f]", 100 * lo, 100 * hi);
+}
+
+static bool lasts(const struct nights_mark *m)
+{
+	return m->level != CHANGE_DISMISSED &&
+	       (m->regression == 0 ||
+		(m->state != REGRESSION_DISMISSED && m->state != REGRESSION_TRANSIENT));
+}
+
+struct nights_series nights_lasting(const struct nights_series *s)
+{
+	struct nights_series out = *s;
+
+	out.marks = xcalloc(s->n_marks + 1, sizeof *out.marks);
+	out.n_marks = 0;
+	for (size_t i = 0; i < s->n_marks; i++)
+		if (lasts(&s->marks[i]))
+			out.marks[out.n_marks++] = s->marks[i];
+	return out;
 }
 
 bool nights_alarming(const struct nights_mark *m)

@@ -86,11 +86,15 @@ void nights_effect(double est, double lo, double hi, struct buf *out);
 /* Is it a change for the worse that people should look at? Suspects count, closed ones do not. */
 bool nights_alarming(const struct nights_mark *m);
 
+/* A look at s, of whose changes only those are left that came to something: neither dismissed nor
+ * gone by themselves. It borrows from s; free its marks alone. */
+struct nights_series nights_lasting(const struct nights_series *s);
+
 /* The columns of a list, the whole of a series (plot `width` columns wide), for a terminal. */
 struct nights_style {
 	size_t width;
 	bool ascii, colour;
-	bool all; /* every point in the table, not only the newest */
+	bool all; /* every point in the table, not only the newest, and every change */
 };
 void nights_list_text(const struct nights_glance *v, size_t n, const struct nights_style *st,
 		      struct buf *out);

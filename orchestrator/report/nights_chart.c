@@ -19,7 +19,8 @@ enum {
 	BOTTOM = 46,
 	TAG_ROOM = 96, /* of a change's label; nearer ones go to a second line */
 	GAP = 4,       /* so many nights without a point break the line between points */
-	MANY = 120,    /* points: smaller dots, a fainter line */
+	MANY_EVENTS = 16,
+	MANY = 120, /* points: smaller dots, a fainter line */
 	VALUE_TICKS = 4,
 	VALUE_TICKS_MAX = 12,
 };
@@ -244,6 +245,7 @@ static void draw_grid(struct chart *c, int first_day, int last_day)
 /* A diamond a night, whatever number of keys changed then. */
 static void draw_events(struct chart *c)
 {
+	bool many = c->s->n_events > MANY_EVENTS; /* lines would hide the points */
 	struct buf words = {0};
 
 	for (size_t i = 0; i < c->s->n_events; i++) {
@@ -259,8 +261,9 @@ static void draw_events(struct chart *c)
 			   v->is ? v->is : "(not known)");
 		if (!last)
 			continue;
-		svg_line(c->out, "ev", x, TOP, x, HEIGHT - BOTTOM);
-		svg_diamond(c->out, "mark", x, HEIGHT - 10, 5, words.data);
+		if (!many)
+			svg_line(c->out, "ev", x, TOP, x, HEIGHT - BOTTOM);
+		svg_diamond(c->out, "mark", x, HEIGHT - 10, many ? 3.5 : 5, words.data);
 		buf_clear(&words);
 	}
 	buf_free(&words);
@@ -291,7 +294,7 @@ static void draw_points(struct chart *c)
 	svg_path_end(c->out);
 }
 
-/* The mean between changes, from the first to the last of its nights. */
+/* The mean between the changes that are drawn, from the first to the last of its nights. */
 static void draw_levels(struct chart *c)
 {
 	const struct nights_series *s = c->s;
@@ -303,8 +306,7 @@ static void draw_levels(struct chart *c)
 		size_t to = from;
 
 		while (mark < s->n_marks &&
-		       (s->marks[mark].level == CHANGE_DISMISSED ||
-			strcmp(s->marks[mark].night, s->points[from].night) <= 0))
+		       strcmp(s->marks[mark].night, s->points[from].night) <= 0)
 			mark++;
 		for (; to < s->n && (mark == s->n_marks ||
 				     strcmp(s->points[to].night, s->marks[mark].night) < 0);

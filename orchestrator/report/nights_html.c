@@ -46,7 +46,7 @@ static const char css[] =
 	"white-space:nowrap;text-decoration:none}\n"
 	".pin{background:var(--card);border:1.5px solid currentColor;border-radius:999px;"
 	"padding:0 6px;font-weight:600;line-height:18px}\n"
-	".stone{color:var(--event);font-size:15px!important;line-height:1;cursor:default}\n"
+	".stone{color:var(--event);opacity:.8;font-size:15px!important;line-height:1;cursor:default}\n"
 	".ruler{color:var(--soft)}\n"
 	".legend{font-size:13px;color:var(--soft);margin:14px 0 0}\n"
 	"@media screen and (max-width:640px){body{padding:20px 14px 48px}.card{padding:12px}"
@@ -351,7 +351,9 @@ static void regression_lane(struct page *p)
 		const struct regression_row *r = &p->r[i].row;
 		int day = nights_day(r->night);
 
-		if (day < p->first_day || day > p->last_day || r->state == REGRESSION_DISMISSED)
+		if (day < p->first_day || day > p->last_day ||
+		    (!regression_watched(r) && r->state != REGRESSION_FIXED &&
+		     r->state != REGRESSION_ACCEPTED))
 			continue;
 		buf_printf(p->out,
 			   "<a class=\"pin %s\" href=\"#r%lld\" style=\"left:%.1f%%\" title=\"%s: "
@@ -586,8 +588,11 @@ static void figure(struct page *p, const struct nights_series *s)
 		newest(p, s);
 	put(p, "</figcaption>\n");
 	if (s->n) {
-		nights_chart(s, p->first_day, p->last_day, p->out);
+		struct nights_series lasting = nights_lasting(s);
+
+		nights_chart(&lasting, p->first_day, p->last_day, p->out);
 		tables(p, s);
+		free(lasting.marks);
 	} else {
 		put(p, "<p class=\"soft\">No night yet.</p>\n");
 	}

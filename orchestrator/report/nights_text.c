@@ -2,6 +2,7 @@
 /* Series for a terminal: the list, and one with its plot, changes, events and points. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
@@ -292,22 +293,34 @@ static void heading(const struct series_row *s, const struct nights_style *st, s
 	group_heading(s, st, out);
 }
 
-void nights_series_text(const struct nights_series *s, const struct nights_style *st,
-			struct buf *out)
+static void body(const struct nights_series *s, size_t passed, const struct nights_style *st,
+		 struct buf *out)
 {
-	heading(&s->row, st, out);
-	if (s->n == 0) {
-		buf_str(out, "no night yet\n");
-		return;
-	}
 	buf_char(out, '\n');
 	draw(s, st, out);
-	if (s->n_marks)
+	if (s->n_marks || passed)
 		buf_str(out, "\nchanges\n");
 	for (size_t i = 0; i < s->n_marks; i++)
 		mark_line(&s->marks[i], change_sign(i), st, out);
+	if (passed)
+		buf_printf(out, "  (%zu that came to nothing: --all)\n", passed);
 	if (s->n_events)
 		buf_str(out, "\nenvironment\n");
 	event_lines(s, out);
 	point_lines(s, st, out);
+}
+
+void nights_series_text(const struct nights_series *s, const struct nights_style *st,
+			struct buf *out)
+{
+	struct nights_series lasting = nights_lasting(s);
+
+	heading(&s->row, st, out);
+	if (s->n == 0)
+		buf_str(out, "no night yet\n");
+	else if (st->all)
+		body(s, 0, st, out);
+	else
+		body(&lasting, s->n_marks - lasting.n_marks, st, out);
+	free(lasting.marks);
 }

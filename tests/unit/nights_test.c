@@ -128,6 +128,36 @@ static void test_changes_and_events(void **state)
 	db_close(db);
 }
 
+static void test_what_came_to_nothing_is_left_out(void **state)
+{
+	struct nights_mark marks[] = {
+		{.night = "1", .level = CHANGE_DISMISSED, .regression = 1},
+		{.night = "2", .level = CHANGE_SUSPECT, .regression = 2},
+		{.night = "3",
+		 .level = CHANGE_SUSPECT,
+		 .regression = 3,
+		 .state = REGRESSION_TRANSIENT},
+		{.night = "4",
+		 .level = CHANGE_CONFIRMED,
+		 .regression = 4,
+		 .state = REGRESSION_FIXED},
+		{.night = "5",
+		 .level = CHANGE_SUSPECT,
+		 .regression = 5,
+		 .state = REGRESSION_DISMISSED},
+		{.night = "6", .level = CHANGE_SUSPECT},
+	};
+	const struct nights_series s = {.marks = marks, .n_marks = ARRAY_LEN(marks)};
+	struct nights_series lasting = nights_lasting(&s);
+
+	(void)state;
+	assert_int_equal(lasting.n_marks, 3);
+	assert_string_equal(lasting.marks[0].night, "2");
+	assert_string_equal(lasting.marks[1].night, "4");
+	assert_string_equal(lasting.marks[2].night, "6");
+	free(lasting.marks);
+}
+
 /* An environment key that comes, goes or is not known for some nights. */
 static void test_keys_that_come_and_go(void **state)
 {
@@ -283,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_ticks_of_time),
 		cmocka_unit_test(test_glances),
 		cmocka_unit_test(test_changes_and_events),
+		cmocka_unit_test(test_what_came_to_nothing_is_left_out),
 		cmocka_unit_test(test_keys_that_come_and_go),
 		cmocka_unit_test(test_names_cannot_script_the_page),
 		cmocka_unit_test(test_a_page_of_nothing_and_of_little),
