@@ -347,29 +347,6 @@ int canary_plan(struct workspace *w, int64_t campaign, const char *night,
 	return plan_in(&p, campaign, night, planned, e);
 }
 
-/* Other nodes than those of the nights in doubt: what belongs to one of them is not seen again. */
-static int avoid_suspects(struct campaign *c, const struct wanted_row *r, char **avoid,
-			  struct err *e)
-{
-	struct change_row *v = NULL;
-	struct strv nodes = {0};
-	_cleanup_free_ char *list = NULL;
-	size_t n = 0;
-	int rc = history_changes(c->ws->db, r->regression, 0, &v, &n, e);
-
-	*avoid = NULL;
-	for (size_t i = 0; rc == 0 && i < n; i++)
-		rc = canary_nodes_since(c, v[i].series, r->since, &nodes, e);
-	if (rc == 0) {
-		list = place_join(&nodes);
-		rc = place_away(c, "re-run", "those of the nights in doubt", list, (int)nodes.n,
-				avoid, e);
-	}
-	strv_free(&nodes);
-	change_rows_free(v, n);
-	return rc;
-}
-
 static int make_rerun(struct campaign *c, struct plan *p, bool *planned, struct err *e)
 {
 	_cleanup_free_ char *avoid = NULL;
@@ -378,7 +355,7 @@ static int make_rerun(struct campaign *c, struct plan *p, bool *planned, struct 
 
 	/* Alone it would share what was odd about the night that is in doubt. */
 	if (rc == 0 && !(l.alone && strcmp(p->row.night, p->wanted->not_before) < 0) &&
-	    (rc = avoid_suspects(c, p->wanted, &avoid, e)) == 0 &&
+	    (rc = canary_avoid_suspects(c, p->wanted, &avoid, e)) == 0 &&
 	    (rc = plan_stage(c, &p->row, &l, CANARY_RERUN_MAX, avoid, e)) == 0)
 		*planned = true;
 	lineup_done(&l);
@@ -431,4 +408,5 @@ const struct stage_ops canary_canary = {.kind = STAGE_CANARY,
 					.step = 1,
 					.wanted = canary_wanted,
 					.block_arms = stage_all_arms,
+					.look = canary_look,
 					.conclude = canary_conclude};

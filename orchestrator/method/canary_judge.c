@@ -125,6 +125,85 @@ int canary_wanted(struct campaign *c, const struct stage_row *s, size_t *out, st
 	return rc;
 }
 
+/* Settings of the reference that the current arm does not have, comma separated; heap, NULL: none.
+ */
+static int keys_set_back(struct campaign *c, const struct stage_row *s, bool *differ, char **out,
+			 struct err *e)
+{
+	struct config a = {0}, b = {0};
+	struct strv keys = {0};
+	int rc = query_config_get(c->ws->db, s->arms[0].config, &a, e);
+
+	if (rc == 0)
+		rc = query_config_get(c->ws->db, s->arms[canary_watched(s)].config, &b, e);
+	for (size_t i = 0; rc == 0 && i < a.settings.n; i++)
+		if (!kvs_has(&b.settings, a.settings.v[i].key))
+			strv_add(&keys, a.settings.v[i].key);
+	*differ = rc == 0 && !str_eq(a.hash, b.hash);
+	*out = place_join(&keys);
+	strv_free(&keys);
+	config_done(&a);
+	config_done(&b);
+	return rc;
+}
+
+static int series_of(struct campaign *c, const struct stage_row *s, int64_t *out, struct err *e)
+{
+	struct db *db = c->ws->db;
+	int rc = db_begin(db, "series", e);
+
+	if (rc == 0 && (rc = canary_series(c, s, out, e)) == 0)
+		rc = db_commit(db, e);
+	if (rc < 0)
+		db_rollback(db);
+	return rc;
+}
+
+static int judge(struct campaign *c, const struct stage_row *s, const struct canary_row *row,
+		 struct err *e)
+{
+	_cleanup_free_ double *current = NULL, *reference = NULL;
+	_cleanup_free_ char *keys = NULL, *why = NULL;
+	struct rerun_result r = {.stage = s->id, .regression = row->regression};
+	enum rerun_answer answer = RERUN_MORE;
+	bool differ = false;
+	int rc = keys_set_back(c, s, &differ, &keys, e);
+
+	if (rc == 0)
+		rc = canary_logs(c, s, differ, &current, &reference, &r.n, e);
+	if (rc < 0 || r.n < CANARY_RERUN_MIN)
+		return rc;
+	if ((rc = series_of(c, s, &r.series, e)) < 0)
+		return rc;
+	str_copy(r.night, sizeof r.night, row->night);
+	r.current = current;
+	r.reference = differ ? reference : NULL;
+	r.set_back = keys;
+	rc = track_judge(c->ws->db, &r, clock_utc_us(c->ws->clock), &answer, &why, e);
+	if (rc == 0)
+		campaign_tell(c, PROGRESS_VERDICT, 0, "re-run for regression %lld: %s",
+			      (long long)row->regression, why ? why : "a further block");
+	/* The series is no longer what the regression is about: the nights go on. */
+	if (rc == -ERR_STATE || rc == -ERR_NOT_FOUND)
+		return campaign_event(c, e, "rerun", "regression %lld is not judged: %s",
+				      (long long)row->regression, e ? e->text : "");
+	return rc;
+}
+
+/* The judgement is stored by itself, before the stage is closed: the next look sees that it is
+ * there. */
+int canary_look(struct campaign *c, const struct stage_row *s, struct err *e)
+{
+	_cleanup_free_ char *why = NULL;
+	struct canary_row row;
+	int rc = row_of(c, s, &row, e);
+
+	if (rc < 0 || row.purpose != CANARY_RERUN || c->facts.valid < CANARY_RERUN_MIN)
+		return rc;
+	rc = settled(c, s, row.regression, &why, e);
+	return rc < 0 || why ? rc : judge(c, s, &row, e);
+}
+
 static int conclude_rerun(struct campaign *c, const struct stage_row *s,
 			  const struct canary_row *row, struct err *e)
 {

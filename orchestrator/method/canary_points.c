@@ -305,42 +305,6 @@ int canary_reference_environment(struct campaign *c, const char *config, char **
 	return rc;
 }
 
-/* The names of a list that are not there yet. */
-static void add_names(struct strv *out, const char *list)
-{
-	while (*list) {
-		size_t n = strcspn(list, ",");
-		_cleanup_free_ char *name = xstrndup(list, n);
-		bool there = n == 0;
-
-		for (size_t i = 0; !there && i < out->n; i++)
-			there = str_eq(out->v[i], name);
-		if (!there)
-			strv_add(out, name);
-		list += n + (list[n] == ',');
-	}
-}
-
-int canary_nodes_since(struct campaign *c, int64_t series, const char *night, struct strv *out,
-		       struct err *e)
-{
-	struct point_row *v = NULL;
-	size_t n = 0;
-	int rc = history_points(c->ws->db, series, night, &v, &n, e);
-
-	for (size_t i = 0; rc == 0 && i < n; i++) {
-		struct replicate_row *r = NULL;
-		size_t n_rep = 0;
-
-		rc = history_replicates(c->ws->db, v[i].id, &r, &n_rep, e);
-		for (size_t k = 0; rc == 0 && k < n_rep; k++)
-			add_names(out, r[k].nodes ? r[k].nodes : "");
-		replicate_rows_free(r, n_rep);
-	}
-	free(v);
-	return rc;
-}
-
 /* -- storing points --------------------------------------------------------------------------- */
 
 /* What the points of one stage have in common. */

@@ -282,7 +282,8 @@ int block_cancel_all(struct campaign *c, struct err *e);
 int block_write(struct campaign *c, const struct stage_row *s, const struct block_row *b,
 		const char *first, struct err *e);
 
-/* -- canary.c, canary_judge.c, canary_points.c ---------------------------------------------------
+/* -- canary.c, canary_judge.c, canary_nodes.c, canary_points.c
+ * ---------------------------------------------------
  */
 
 enum {
@@ -299,6 +300,7 @@ size_t canary_watched(const struct stage_row *s);
  * configuration in the environment of an earlier night. */
 bool canary_declares(const struct recipe *r);
 int canary_wanted(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e);
+int canary_look(struct campaign *c, const struct stage_row *s, struct err *e);
 int canary_conclude(struct campaign *c, const struct stage_row *s, struct err *e);
 /* Logs of the objective, one a unit, of the units that have it (paired: in both arms); heap. */
 int canary_logs(struct campaign *c, const struct stage_row *s, bool paired, double **current,
@@ -317,9 +319,13 @@ int canary_points(struct campaign *c, const struct stage_row *s, const char *nig
  * night, or of the one from which a regression was accepted. NULL: none yet. */
 int canary_reference_environment(struct campaign *c, const char *config, char **json,
 				 struct err *e);
-/* Adds the nodes of the points of a series from a night on, each once. */
-int canary_nodes_since(struct campaign *c, int64_t series, const char *night, struct strv *out,
-		       struct err *e);
+/* Nodes to stay away from (heap, NULL: none): of a re-run those of the nights in doubt, since what
+ * belongs to one of them is not to be seen again; of a night those that were looked at last, so
+ * that all have their turn. */
+struct wanted_row;
+int canary_avoid_suspects(struct campaign *c, const struct wanted_row *r, char **avoid,
+			  struct err *e);
+int canary_avoid_seen(struct campaign *c, int blocks, char **avoid, struct err *e);
 
 /* -- ends.c: what follows from the end of a job; orchestrator/slurm/STATES.md ---------------- */
 

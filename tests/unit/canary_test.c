@@ -283,6 +283,35 @@ static void test_the_budget_is_that_of_a_night(void **state)
 	world_close(&w);
 }
 
+/* Once all four nodes were seen, a cluster that always gives its first node gives each in turn. */
+static void test_nodes_take_turns(void **state)
+{
+	const char *turns = "{" QUIET ", \"nodes\": 4}",
+		   *first = "{" QUIET ", \"nodes\": 4, \"sticky\": true}";
+	struct node_row *v = NULL;
+	struct stage_row *s;
+	struct buf seen = {0};
+	struct world w;
+	struct err e = {0};
+	size_t n = 0, n_stages;
+
+	(void)state;
+	world_open_recipe(&w, 19, RECIPE);
+	for (int night = 0; night < 5; night++)
+		one_night(&w, night < 2 ? turns : first);
+	s = stages(&w, &n_stages);
+	assert_ok(query_nodes(w.ws->db, w.id, &v, &n, &e));
+	for (size_t i = 0; i < n; i++)
+		if (v[i].stage >= s[2].id)
+			buf_printf(&seen, "%s ", v[i].node);
+	assert_string_equal(seen.data, "n1 n2 n3 ");
+	assert_string_equal(s[2].avoid_nodes, "n3,n4");
+	buf_free(&seen);
+	node_rows_free(v, n);
+	stage_rows_free(s, n_stages);
+	world_close(&w);
+}
+
 static void test_a_bad_night_is_refused(void **state)
 {
 	struct campaign_options o = options("{}");
@@ -440,6 +469,100 @@ static struct regression_row regression(struct world *w, int64_t id)
 	return r;
 }
 
+/* What can be put back is: the same night will do, and the key alone stands between the arms. */
+static void test_a_rerun_sets_the_key_back(void **state)
+{
+	struct world w;
+	struct wanted_row want;
+	struct stage_row *s;
+	struct block_row *b = NULL;
+	size_t n, n_blocks = 0;
+
+	(void)state;
+	world_open_recipe(&w, 11, RECIPE);
+	slow_night(&w, SLOW, &want);
+	want.changed = (char *)(uintptr_t)changed_lib;
+	assert_true(rerun(&w, &want, want.since, SLOW));
+	assert_false(rerun(&w, &want, want.since, SLOW));
+	run(&w, SLOW);
+	assert_int_equal(regression(&w, want.regression).level, CHANGE_CONFIRMED);
+	s = stages(&w, &n);
+	assert_int_equal(s[n - 1].n_arms, 2);
+	assert_string_equal(s[n - 1].arms[0].label, "lib=1.0");
+	assert_int_equal(query_blocks(w.ws->db, s[n - 1].id, &b, &n_blocks, NULL), 0);
+	assert_true(n_blocks >= CANARY_RERUN_MIN && n_blocks <= CANARY_RERUN_MAX);
+	block_rows_free(b, n_blocks);
+	stage_rows_free(s, n);
+	assert_last_note(&w, "re-run for regression");
+	assert_last_note(&w, "lib");
+	free(points(&w, SERIES_CURRENT, &n)); /* a re-run is no point */
+	assert_int_equal(n, NIGHTS_BEFORE + 1);
+	world_close(&w);
+}
+
+static void test_a_rerun_that_shows_nothing_dismisses(void **state)
+{
+	struct world w;
+	struct wanted_row want;
+
+	(void)state;
+	world_open_recipe(&w, 12, RECIPE);
+	slow_night(&w, "{" QUIET ", \"nodes\": 4, \"base\": 90}", &want);
+	want.changed = (char *)(uintptr_t)changed_lib;
+	assert_true(rerun(&w, &want, want.not_before, WELL));
+	run(&w, WELL);
+	assert_int_equal(regression(&w, want.regression).level, CHANGE_SUSPECT);
+	assert_int_not_equal(regression(&w, want.regression).state, REGRESSION_OPEN);
+	world_close(&w);
+}
+
+/* Nothing can be put back: alone, on another night and on other nodes. */
+static void test_a_rerun_alone_waits_for_another_night(void **state)
+{
+	struct world w;
+	struct wanted_row want;
+	struct node_row *nodes = NULL;
+	struct stage_row *s;
+	size_t n, n_nodes = 0;
+	struct err e = {0};
+
+	(void)state;
+	world_open_recipe(&w, 13, RECIPE);
+	slow_night(&w, "{" QUIET ", \"nodes\": 4, \"base\": 90}", &want);
+	assert_false(rerun(&w, &want, want.since, "{" QUIET ", \"nodes\": 4, \"base\": 90}"));
+	assert_true(rerun(&w, &want, want.not_before, "{" QUIET ", \"nodes\": 4, \"base\": 90}"));
+	run(&w, "{" QUIET ", \"nodes\": 4, \"base\": 90}");
+	assert_int_equal(regression(&w, want.regression).level, CHANGE_CONFIRMED);
+	s = stages(&w, &n);
+	assert_int_equal(s[n - 1].n_arms, 1);
+	assert_non_null(s[n - 1].avoid_nodes);
+	assert_ok(query_nodes(w.ws->db, w.id, &nodes, &n_nodes, &e));
+	for (size_t i = 0; i < n_nodes; i++)
+		if (nodes[i].stage == s[n - 1].id)
+			assert_null(strstr(s[n - 1].avoid_nodes, nodes[i].node));
+	node_rows_free(nodes, n_nodes);
+	stage_rows_free(s, n);
+	world_close(&w);
+}
+
+/* Killed between any two steps, the judgement is there once and the stage ends. */
+static void test_a_rerun_killed_between_steps(void **state)
+{
+	struct world w;
+	struct wanted_row want;
+
+	(void)state;
+	world_open_recipe(&w, 14, RECIPE);
+	slow_night(&w, SLOW, &want);
+	want.changed = (char *)(uintptr_t)changed_lib;
+	assert_true(rerun(&w, &want, want.since, SLOW));
+	for (int i = 0; i < 400 && state_of(&w) == CAMPAIGN_RUNNING; i++)
+		drive(&w, SLOW, 1);
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	assert_int_equal(regression(&w, want.regression).level, CHANGE_CONFIRMED);
+	world_close(&w);
+}
+
 /* Somebody says that it is fixed while the re-run is under way: it ends without a judgement. */
 static void test_a_suspicion_that_is_closed_meanwhile(void **state)
 {
@@ -582,9 +705,14 @@ int main(void)
 		cmocka_unit_test(test_measured_twice_a_night),
 		cmocka_unit_test(test_without_a_reference_it_is_alone),
 		cmocka_unit_test(test_the_budget_is_that_of_a_night),
+		cmocka_unit_test(test_nodes_take_turns),
 		cmocka_unit_test(test_a_bad_night_is_refused),
 		cmocka_unit_test(test_the_reference_holds_on_to_its_environment),
 		cmocka_unit_test(test_the_new_normal_moves_the_reference),
+		cmocka_unit_test(test_a_rerun_sets_the_key_back),
+		cmocka_unit_test(test_a_rerun_that_shows_nothing_dismisses),
+		cmocka_unit_test(test_a_rerun_alone_waits_for_another_night),
+		cmocka_unit_test(test_a_rerun_killed_between_steps),
 		cmocka_unit_test(test_a_suspicion_that_is_closed_meanwhile),
 		cmocka_unit_test(test_a_fix_is_validated_again),
 		cmocka_unit_test(test_a_fix_is_watched),
