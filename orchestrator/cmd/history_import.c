@@ -12,6 +12,7 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/cmd.h"
+#include "orchestrator/cmd/history_look.h"
 #include "orchestrator/cmd/import.h"
 #include "orchestrator/cmd/listing.h"
 #include "orchestrator/method/workspace.h"
@@ -298,14 +299,18 @@ static int one_file(struct workspace *w, const struct args *a, const char *file,
 /* A file that is refused keeps none of the others out. */
 static int all_files(struct workspace *w, const struct args *a)
 {
+	struct err e = {0};
+	bool any = false;
 	int worst = 0;
 
 	for (char **file = a->files; *file; file++) {
-		struct err e = {0};
 		int status = one_file(w, a, *file, &e) < 0 ? cmd_fail(&me, &e) : 0;
 
+		any = any || status == 0;
 		worst = status > worst ? status : worst;
 	}
+	if (any && !a->dry && history_look(w, a->json, &e) < 0)
+		worst = cmd_fail(&me, &e);
 	return worst;
 }
 

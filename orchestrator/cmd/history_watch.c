@@ -17,6 +17,7 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/cmd.h"
+#include "orchestrator/cmd/history_look.h"
 #include "orchestrator/cmd/listing.h"
 #include "orchestrator/method/gather.h"
 #include "orchestrator/method/workspace.h"
@@ -399,6 +400,8 @@ static int watch(struct workspace *w, const struct args *a)
 		worst = status > worst ? status : worst;
 	}
 	print_end(&p);
+	if (history_look(w, a->json, &e) < 0)
+		worst = cmd_fail(&me, &e);
 	series_row_done(&series);
 	return worst;
 }

@@ -84,3 +84,17 @@ points() {
 		[[ $man == *"$option"* ]] || { echo "not in the man page: $option"; return 1; }
 	done <options
 }
+
+@test "history import: what changed lately is looked for at once, and told once" {
+	for i in $(seq 10 49); do
+		printf '2026-%02d-%02d,%s\n' $((i / 25 + 5)) $((i % 25 + 1)) $(((i > 43 ? 900 : 1000) + i * 7 % 5))
+	done | sed '1i time,step_time_ms' >runs.csv
+	run -0 "$FETTLE" history import runs.csv --metric step_time_ms:up -w new
+	[[ $output == *"looked at 1 series up to 2026-06-25: 1 confirmed, 0 suspected; 1 regressions are open"* ]]
+	run -1 "$FETTLE" regressions -w new
+	[[ $output == *"2026-06-20"*"worse"*"-10.0 %"* ]]
+	run -0 "$FETTLE" history import runs.csv --metric step_time_ms:up -w new
+	[[ $output == *": 0 confirmed, 0 suspected; 1 regressions are open"* ]]
+	run -0 "$FETTLE" history import --dry-run runs.csv --metric step_time_ms:up -w none
+	[[ $output != *"looked at"* ]]
+}

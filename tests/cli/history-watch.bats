@@ -33,7 +33,7 @@ points() {
 	[ "$status" = 0 ]
 	[[ $output == *"2024-01-01  not counted  $PWD/logs/notes.txt: no probe knows such a text"* ]]
 	[[ $output == *"2024-01-01  110 ms  $PWD/logs/old/train-2.out"* ]]
-	[[ $output == *"series 1 (observed), step_time_ms of gpt: 3 logs counted, 0 known, 1 without it, 1 written within 10 min: later" ]]
+	[[ $output == *"series 1 (observed), step_time_ms of gpt: 3 logs counted, 0 known, 1 without it, 1 written within 10 min: later"* ]]
 	[ "$(points)" = $'observed|gpt|step_time_ms|2024-01-01|2|105.0\nobserved|gpt|step_time_ms|2024-01-02|1|90.0' ]
 	# again, touched, and copied: nothing new
 	touch -d '2024-01-09 01:00' logs/train-3.out
