@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "experiments/changepoint.h"
+#include "experiments/regress.h"
 #include "orchestrator/base/mem.h"
 
 enum {
@@ -30,30 +31,6 @@ struct nights {
 	struct environment *environments; /* in the order in which they were asked for */
 	size_t n_environments, cap_environments;
 };
-
-/* -- dates ------------------------------------------------------------------------------------ */
-
-/* Hinnant, "chrono-compatible low-level date algorithms": years begin in March, so that the leap
- * day is the last one. */
-int nights_day(const char *night)
-{
-	int y = (int)strtol(night, NULL, 10), m = (int)strtol(night + 5, NULL, 10);
-	int d = (int)strtol(night + 8, NULL, 10), year = y - (m <= 2), era = year / 400;
-	int in_era = year - era * 400, day = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
-
-	return era * 146097 + in_era * 365 + in_era / 4 - in_era / 100 + day - 719468;
-}
-
-void nights_of_day(int days, char out[11])
-{
-	int z = days + 719468, era = z / 146097, in_era = z - era * 146097;
-	int year = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
-	int day = in_era - (365 * year + year / 4 - year / 100), m = (5 * day + 2) / 153;
-	int month = m < 10 ? m + 3 : m - 9;
-
-	snprintf(out, 11, "%04u-%02u-%02u", (unsigned)(year + era * 400 + (month <= 2)) % 10000,
-		 (unsigned)month % 100, (unsigned)(day - (153 * m + 2) / 5 + 1) % 100);
-}
 
 /* -- store ------------------------------------------------------------------------------------ */
 
@@ -254,9 +231,10 @@ static int stored_marks(struct nights *n, struct nights_series *s, struct err *e
 static bool is_stored(const struct nights_series *s, const char *first, const char *last, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		int day = nights_day(s->marks[i].night);
+		int64_t day = regress_day(s->marks[i].night);
 
-		if (day >= nights_day(first) - SAME_NIGHTS && day <= nights_day(last) + SAME_NIGHTS)
+		if (day >= regress_day(first) - SAME_NIGHTS &&
+		    day <= regress_day(last) + SAME_NIGHTS)
 			return true;
 	}
 	return false;
@@ -329,10 +307,10 @@ int nights_load(struct nights *n, const struct series_row *row, const char *sinc
 /* Change of the newest point since the last one that is `nights` older. */
 static double change_since(const struct point_row *p, size_t n, int nights)
 {
-	int newest = nights_day(p[n - 1].night);
+	int64_t newest = regress_day(p[n - 1].night);
 
 	for (size_t i = n; i-- > 0;) {
-		int age = newest - nights_day(p[i].night);
+		int64_t age = newest - regress_day(p[i].night);
 
 		if (age >= nights)
 			return age <= 2 * nights && p[i].value != 0
@@ -351,7 +329,7 @@ static int newest_points(struct nights *n, struct nights_glance *g, struct err *
 
 	if (!g->nights)
 		return 0;
-	nights_of_day(nights_day(g->last) - 2 * MONTH, from);
+	regress_night(regress_day(g->last) - 2 * MONTH, from);
 	if ((rc = history_points(n->db, g->row.id, from, &p, &n_p, e)) == 0 && n_p) {
 		g->value = p[n_p - 1].value;
 		g->week = change_since(p, n_p, WEEK);
@@ -508,7 +486,7 @@ char *nights_state(const struct nights_glance *g)
 				 (long long)g->regression,
 				 g->state == REGRESSION_ACKNOWLEDGED ? ", acknowledged" : "");
 	if (g->row.ended_us) {
-		nights_of_day((int)(g->row.ended_us / (86400LL * 1000000)), night);
+		regress_night(g->row.ended_us / (86400LL * 1000000), night);
 		return xasprintf("ended %s", night);
 	}
 	return xstrdup(g->nights ? "steady" : "no night yet");

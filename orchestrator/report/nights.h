@@ -12,10 +12,6 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/str.h"
 
-/* Days since 1970-01-01 of a night, and back. The night is a date (history_night_valid()). */
-int nights_day(const char *night);
-void nights_of_day(int day, char out[11]);
-
 struct nights_mark {
 	char night[11], first[11], last[11]; /* the change came in first..last */
 	enum change_direction direction;

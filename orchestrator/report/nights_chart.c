@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "experiments/regress.h"
 #include "orchestrator/report/nights_chart.h"
 
 #include <math.h>
@@ -53,14 +54,14 @@ static size_t month_ticks(int first, int last, int step, struct nights_tick *out
 	size_t n = 0;
 	int year, month;
 
-	nights_of_day(first, night);
+	regress_night(first, night);
 	sscanf(night, "%d-%d", &year, &month);
 	for (month -= 1; n < NIGHTS_TICKS_MAX; month++) {
 		int y = year + month / 12, m = month % 12, day;
 
 		snprintf(night, sizeof night, "%04u-%02u-01", (unsigned)y % 10000,
 			 (unsigned)(m + 1) % 100);
-		day = nights_day(night);
+		day = (int)regress_day(night);
 		if (day > last)
 			break;
 		if (day < first || m % step)
@@ -82,13 +83,13 @@ static size_t year_ticks(int first, int last, struct nights_tick *out)
 	size_t n = 0;
 	int year, step = (last - first) / 366 / NIGHTS_TICKS_MAX + 1;
 
-	nights_of_day(first, night);
+	regress_night(first, night);
 	sscanf(night, "%d", &year);
 	for (; n < NIGHTS_TICKS_MAX; year++) {
 		int day;
 
 		snprintf(night, sizeof night, "%04u-01-01", (unsigned)year % 10000);
-		day = nights_day(night);
+		day = (int)regress_day(night);
 		if (day > last)
 			break;
 		if (day < first || year % step)
@@ -108,7 +109,7 @@ static size_t day_ticks(int first, int last, int step, struct nights_tick *out)
 	for (int day = first; day <= last && n < NIGHTS_TICKS_MAX; day += step) {
 		int month, date;
 
-		nights_of_day(day, night);
+		regress_night(day, night);
 		sscanf(night + 5, "%d-%d", &month, &date);
 		out[n] = (struct nights_tick){.day = day, .spare = n % 2 == 1};
 		snprintf(out[n].label, sizeof out[n].label, "%s %d", months[month - 1], date);
@@ -189,7 +190,7 @@ struct chart {
 
 static double at_night(const struct chart *c, const char *night)
 {
-	return svg_at(&c->x, fmin(fmax(nights_day(night), c->x.lo), c->x.hi));
+	return svg_at(&c->x, fmin(fmax(regress_day(night), c->x.lo), c->x.hi));
 }
 
 static void set_axes(struct chart *c, int first_day, int last_day)
@@ -278,7 +279,7 @@ static void draw_points(struct chart *c)
 	svg_path_begin(c->out, many ? "run many" : "run");
 	for (size_t i = 0; i < s->n; i++) {
 		double x = at_night(c, s->points[i].night), y = svg_at(&c->y, s->points[i].value);
-		int day = nights_day(s->points[i].night);
+		int day = (int)regress_day(s->points[i].night);
 
 		if (i && day - before <= GAP)
 			svg_line_to(c->out, x, y);

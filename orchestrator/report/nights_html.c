@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiments/regress.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/html.h"
 #include "orchestrator/report/nights.h"
@@ -338,7 +339,7 @@ static void lane_end(struct page *p)
 static void stone(struct page *p, const struct nights_event *v)
 {
 	buf_printf(p->out, "<span class=\"stone\" style=\"left:%.1f%%\" title=\"%s: ",
-		   share(p, nights_day(v->night)), v->night);
+		   share(p, regress_day(v->night)), v->night);
 	text(p, v->key);
 	from_to(p, v->was, v->is);
 	put(p, "\">\xe2\x97\x86</span>"); /* a black diamond */
@@ -349,7 +350,7 @@ static void regression_lane(struct page *p)
 	lane_begin(p, "regressions");
 	for (size_t i = p->n_r; i-- > 0;) {
 		const struct regression_row *r = &p->r[i].row;
-		int day = nights_day(r->night);
+		int day = (int)regress_day(r->night);
 
 		if (day < p->first_day || day > p->last_day ||
 		    (!regression_watched(r) && r->state != REGRESSION_FIXED &&
@@ -645,8 +646,8 @@ static void measure(struct page *p)
 
 		if (s->n == 0)
 			continue;
-		first = nights_day(s->points[0].night);
-		last = nights_day(s->points[s->n - 1].night);
+		first = (int)regress_day(s->points[0].night);
+		last = (int)regress_day(s->points[s->n - 1].night);
 		if (p->first_day > p->last_day || first < p->first_day)
 			p->first_day = first;
 		if (last > p->last_day)
@@ -669,8 +670,8 @@ static void header(struct page *p, const char *title)
 	put(p, " over nights</h1>\n<p class=\"head\">");
 	buf_printf(p->out, "<span>%zu series</span>", p->n);
 	if (p->first_day <= p->last_day) {
-		nights_of_day(p->first_day, first);
-		nights_of_day(p->last_day, last);
+		regress_night(p->first_day, first);
+		regress_night(p->last_day, last);
 		buf_printf(p->out, "<span>%s to %s</span>", first, last);
 	}
 	buf_printf(p->out,

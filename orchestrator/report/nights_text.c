@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiments/regress.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/nights.h"
 #include "orchestrator/report/plot.h"
@@ -180,14 +181,14 @@ static void draw(const struct nights_series *s, const struct nights_style *st, s
 	};
 
 	for (size_t i = 0; i < s->n; i++) {
-		x[i] = nights_day(s->points[i].night);
+		x[i] = (double)regress_day(s->points[i].night);
 		y[i] = s->points[i].value;
 	}
 	for (size_t i = 0; i < s->n_marks; i++)
-		marks[i] = (struct plot_mark){nights_day(s->marks[i].night), PLOT_CHANGES,
+		marks[i] = (struct plot_mark){regress_day(s->marks[i].night), PLOT_CHANGES,
 					      change_sign(i), mark_colour(&s->marks[i])};
 	for (size_t i = 0; i < s->n_events; i++)
-		marks[s->n_marks + i] = (struct plot_mark){nights_day(s->events[i].night),
+		marks[s->n_marks + i] = (struct plot_mark){regress_day(s->events[i].night),
 							   PLOT_EVENTS, event_sign(s, i), NULL};
 	plot_draw(&p, out);
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "experiments/history.h"
+#include "experiments/regress.h"
 #include "orchestrator/base/str.h"
 #include "orchestrator/report/nights.h"
 
@@ -49,7 +50,7 @@ static inline double sample_noise(uint64_t a, uint64_t b)
 
 static inline void sample_night(int i, char out[11])
 {
-	nights_of_day(nights_day("2026-10-01") + i, out);
+	regress_night(regress_day("2026-10-01") + i, out);
 }
 
 static inline int64_t sample_series(struct db *db, enum series_source source, const char *workload,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Series over nights as a reader sees them: dates, glances, changes, events, the page. */
+/* Series over nights as a reader sees them: glances, changes, events, the page. */
 #include "tests/unit/check.h"
 
 #include "orchestrator/report/nights_chart.h"
@@ -15,25 +15,10 @@ static struct db *store(void)
 	return db;
 }
 
-static void test_days(void **state)
-{
-	char night[11];
-
-	(void)state;
-	assert_int_equal(nights_day("1970-01-01"), 0);
-	assert_int_equal(nights_day("2000-03-01"), 11017);
-	assert_int_equal(nights_day("2024-02-29"), 19782);
-	assert_int_equal(nights_day("2026-11-29") - nights_day("2026-02-28"), 274);
-	for (int day = nights_day("1999-12-30"); day < nights_day("2032-03-02"); day++) {
-		nights_of_day(day, night);
-		assert_int_equal(nights_day(night), day);
-	}
-}
-
 static void test_ticks_of_time(void **state)
 {
 	struct nights_tick t[NIGHTS_TICKS_MAX];
-	int first = nights_day("2026-10-14");
+	int first = (int)regress_day("2026-10-14");
 
 	(void)state;
 	assert_int_equal(nights_ticks(first, first, t), 1);
@@ -309,7 +294,6 @@ static void test_regressions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_days),
 		cmocka_unit_test(test_ticks_of_time),
 		cmocka_unit_test(test_glances),
 		cmocka_unit_test(test_changes_and_events),
