@@ -19,10 +19,10 @@ static const double GONE_P = 1e-4;
 static const double PAIRS_ALPHA = 0.01;
 static const double HISTORY_ALPHA = 0.002;
 static const double HOPELESS_P = 0.1;
-static const double AWAY_FACTOR = 0.3;
-static const double OFF_FACTOR = 0.7;
+static const double AWAY_FACTOR = 0.2;
+static const double OFF_FACTOR = 0.4;
 static const double HANG_SD = 5;
-enum { DAY_S = 86400, STEP_MAX = 20, CALM_SIDE = 2, PAIRS_MAX = 6 };
+enum { DAY_S = 86400, STEP_MAX = 20, TOGETHER_NIGHTS = 7, CALM_SIDE = 2, PAIRS_MAX = 6 };
 
 /* -- nights and scale ------------------------------------------------------------------------ */
 
@@ -195,6 +195,22 @@ bool regress_gone(const struct regress_noise *before, double after, size_t n_aft
 
 /* -- which change is it ---------------------------------------------------------------------- */
 
+static struct regress_span within(const struct regress_span *s, int64_t nights)
+{
+	struct regress_span t = *s;
+
+	if (t.first < t.day - nights)
+		t.first = t.day - nights;
+	if (t.last > t.day + nights)
+		t.last = t.day + nights;
+	return t;
+}
+
+struct regress_span regress_near(const struct regress_span *s)
+{
+	return within(s, REGRESS_SLACK);
+}
+
 bool regress_same(const struct regress_span *known, bool settled, const struct regress_span *found)
 {
 	struct regress_span near = regress_near(known);
@@ -203,20 +219,9 @@ bool regress_same(const struct regress_span *known, bool settled, const struct r
 	       found->day <= (settled ? known->last : near.last + REGRESS_SLACK);
 }
 
-struct regress_span regress_near(const struct regress_span *s)
-{
-	struct regress_span t = *s;
-
-	if (t.first < t.day - REGRESS_SLACK)
-		t.first = t.day - REGRESS_SLACK;
-	if (t.last > t.day + REGRESS_SLACK)
-		t.last = t.day + REGRESS_SLACK;
-	return t;
-}
-
 bool regress_together(const struct regress_span *a, const struct regress_span *b)
 {
-	struct regress_span x = regress_near(a), y = regress_near(b);
+	struct regress_span x = within(a, TOGETHER_NIGHTS), y = within(b, TOGETHER_NIGHTS);
 
 	return x.first <= y.last + 1 && y.first <= x.last + 1;
 }
@@ -297,9 +302,12 @@ static double lower_median(const struct regress_case *c, const double *y, size_t
 	return y[0];
 }
 
-static bool far_off(const struct regress_case *c, double y)
+/* A change of level has the same size again; what is far from it may be another bad night. */
+static bool unlike(const struct regress_case *c, double y)
 {
-	return fabs(y - c->before.mean) > 2 * fabs(c->suspected - c->before.mean);
+	double now = fabs(y - c->before.mean), then = fabs(c->suspected - c->before.mean);
+
+	return now > 2 * then || now < then / 2;
 }
 
 void regress_judge_history(const struct regress_case *c, const double *y, size_t nights,
@@ -324,7 +332,7 @@ void regress_judge_history(const struct regress_case *c, const double *y, size_t
 	out->lo = out->est - half;
 	out->hi = out->est + half;
 	if (out->p <= HISTORY_ALPHA * share(c->attempt) && effect >= c->min_effect &&
-	    (!far_off(c, y[nights - 1]) || nights_that_show(c, y, nights) > 1))
+	    (!unlike(c, y[nights - 1]) || nights_that_show(c, y, nights) > 1))
 		out->answer = REGRESS_SHOWN;
 	else if (effect < c->min_effect / 2 || out->p > HOPELESS_P || c->attempt >= REGRESS_RERUNS)
 		out->answer = REGRESS_NOT_SHOWN;
@@ -428,7 +436,7 @@ static void weigh(struct regress_suspect *s, const struct regress_turn *v, size_
 	}
 	s->usual = still ? (double)elsewhere / (double)still : 0;
 	shown = (double)s->moved + 0.5;
-	s->score = shown / ((double)(s->moved + s->elsewhere) + 1) * shown /
+	s->score = pow(shown / ((double)(s->moved + s->elsewhere) + 1), 2) * shown /
 		   ((double)(s->moved + s->still) + 1) /
 		   (1 + (double)own / (double)(s->moved + s->elsewhere) + s->usual / 4) *
 		   (s->away > 0 ? pow(AWAY_FACTOR, (double)s->away) : pow(OFF_FACTOR, (double)off));

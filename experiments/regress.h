@@ -91,7 +91,8 @@ bool regress_same(const struct regress_span *known, bool settled, const struct r
 /* The range, but no more than REGRESS_SLACK nights about the estimate: on few points its bounds say
  * nothing. */
 struct regress_span regress_near(const struct regress_span *s);
-/* Did they move together? Their ranges (regress_near) meet, or lie side by side. */
+/* Did they move together? Their ranges meet, within a week of the estimates, or lie side by side.
+ */
 bool regress_together(const struct regress_span *a, const struct regress_span *b);
 
 /* Cost that moved from one metric to another of the same run and unit: opposite differences (in the
@@ -127,8 +128,8 @@ void regress_judge_pairs(const double *d, size_t n, int sign, double min_effect,
  * attempts as above) and a change of min_effect at least. Not shown: less than half of it, or p >
  * 0.1, or the third attempt. Nights are not normal: now and then everything hangs. So what the
  * night of the re-run does not show itself (half of min_effect) is not shown by earlier ones; of
- * several the median counts, as one night; and one that is more than twice as far off as the
- * suspicion was (`suspected`: its level; NaN: not known) shows nothing alone. */
+ * several the median counts, as one night; and one that is not within half and twice of what was
+ * suspected (`suspected`: its level; NaN: not known) shows nothing alone. */
 struct regress_case {
 	struct regress_noise before;
 	double suspected;
@@ -164,11 +165,11 @@ struct regress_suspect {
 /* Keys that changed within the range of the event (or REGRESS_SLACK nights of it) in a series that
  * moved, likeliest first. moved[s] of n_series: 1 moved, 0 did not, -1 not known. The score is the
  * product of
- *   coverage     share of the series that moved, which it explains
+ *   coverage     share of the series that moved, which it explains; squared
  *   specificity  share of the series that it changed for, which moved
  *   novelty      1 / (1 + idle nights of a series that moved + a quarter of those of
  *                another, both on average)
- *   nearness     0.3 a night that its change lies outside the range, 0.7 a night inside it that the
+ *   nearness     0.2 a night that its change lies outside the range, 0.4 a night inside it that the
  *                estimate is away
  * with half a count added to shares, so that one series out of one is less than eight out of eight.
  * *out is heap. Returns their number. */

@@ -550,6 +550,53 @@ static int store(struct blame *b, int64_t regression, struct err *e)
 	return history_causes_put(b->w->db, regression, b->causes, n, e);
 }
 
+static bool covers(const struct regress_span *s, int64_t day)
+{
+	return s->first <= day && day <= s->last;
+}
+
+/* When it was: the night that the ranges of most members have in common, and what they leave. One
+ * member may have had a bad night of its own just before. */
+static struct regress_span when(const struct past *w, int64_t regression,
+				const struct change_row *lead)
+{
+	struct regress_span out = past_span(lead);
+	int64_t day = out.day;
+	size_t most = 0;
+
+	for (size_t i = 0; i < w->n_changes; i++) {
+		int64_t at = past_span(&w->changes[i]).day;
+		size_t n = 0;
+
+		if (w->changes[i].regression != regression ||
+		    w->changes[i].level == CHANGE_DISMISSED)
+			continue;
+		for (size_t k = 0; k < w->n_changes; k++) {
+			struct regress_span s = past_span(&w->changes[k]);
+
+			n += w->changes[k].regression == regression &&
+			     w->changes[k].level != CHANGE_DISMISSED && covers(&s, at);
+		}
+		if (n > most || (n == most && at == out.day)) {
+			most = n;
+			day = at;
+		}
+	}
+	for (size_t i = 0; i < w->n_changes; i++) {
+		struct regress_span s = past_span(&w->changes[i]);
+
+		if (w->changes[i].regression != regression ||
+		    w->changes[i].level == CHANGE_DISMISSED || !covers(&s, day))
+			continue;
+		if (out.day != day)
+			out = s;
+		out.day = day;
+		out.first = s.first > out.first ? s.first : out.first;
+		out.last = s.last < out.last ? s.last : out.last;
+	}
+	return out;
+}
+
 int blame_rank(struct past *w, int64_t regression, const struct blame_trial *t, struct err *e)
 {
 	_cleanup_(blame_done) struct blame b = {.w = w};
@@ -558,7 +605,7 @@ int blame_rank(struct past *w, int64_t regression, const struct blame_trial *t, 
 
 	if (!lead)
 		return 0;
-	b.event = past_span(lead);
+	b.event = when(w, regression, lead);
 	find_moved(&b, regression, lead);
 	if ((rc = add_keys(&b, e)) < 0 || (rc = add_node(&b, lead, e)) < 0)
 		return rc;

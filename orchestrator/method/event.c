@@ -83,9 +83,44 @@ static int take_over(struct past *w, struct regression_row *r, struct regression
 	return rc < 0 ? rc : history_regression_update(w->db, part, e);
 }
 
-int event_absorb(struct past *w, struct regression_row *r, int64_t now_us, struct err *e)
+/* One that people were told of already; *out NULL: none. */
+static int told_before(struct past *w, const struct regression_row *r, struct regression_row **out,
+		       struct err *e)
 {
 	int rc = 0;
+
+	*out = NULL;
+	for (size_t i = 0; i < w->n_changes && rc == 0 && !*out; i++) {
+		const struct change_row *c = &w->changes[i];
+		const struct past_series *s = past_series(w, c->series);
+		struct regress_span span = past_whole_span(c);
+
+		if (c->regression != r->id || c->level != CHANGE_CONFIRMED || !s)
+			continue;
+		for (size_t k = 0; k < w->n_regressions && rc == 0 && !*out; k++) {
+			struct regression_row *o = &w->regressions[k];
+			bool is = false;
+
+			if (o == r || o->level != CHANGE_CONFIRMED || o->kind != r->kind ||
+			    o->state == REGRESSION_DISMISSED || o->state == REGRESSION_TRANSIENT)
+				continue;
+			rc = belongs(w, s, &span, o->id, &is, e);
+			if (is)
+				*out = o;
+		}
+	}
+	return rc;
+}
+
+int event_absorb(struct past *w, struct regression_row *r, int64_t now_us, struct err *e)
+{
+	struct regression_row *main;
+	int rc = told_before(w, r, &main, e);
+
+	if (rc < 0)
+		return rc;
+	if (main)
+		return take_over(w, main, r, now_us, e);
 
 	for (size_t i = 0; i < w->n_regressions && rc == 0; i++) {
 		struct regression_row *part = &w->regressions[i];
@@ -96,7 +131,7 @@ int event_absorb(struct past *w, struct regression_row *r, int64_t now_us, struc
 			continue;
 		for (size_t k = 0; k < w->n_changes && rc == 0 && !is; k++) {
 			const struct change_row *c = &w->changes[k];
-			struct regress_span span = past_span(c);
+			struct regress_span span = past_whole_span(c);
 			const struct past_series *s = past_series(w, c->series);
 
 			if (c->regression == part->id && c->level != CHANGE_DISMISSED && s)

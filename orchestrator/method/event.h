@@ -14,7 +14,8 @@
 int event_find(struct past *w, const struct past_series *s, const struct regress_span *span,
 	       enum regression_kind kind, struct regression_row **out, struct err *e);
 
-/* `r` was confirmed: suspicions of the same event, found on other nights, become part of it. */
+/* `r` was confirmed: it becomes part of one that was confirmed before and is the same event; if
+ * there is none, suspicions of the event that were found on other nights become part of it. */
 int event_absorb(struct past *w, struct regression_row *r, int64_t now_us, struct err *e);
 
 #endif

@@ -257,7 +257,7 @@ bool past_range(const struct past *w, int64_t regression, struct regress_span *o
 			best = c;
 	}
 	if (best)
-		*out = past_span(best);
+		*out = past_whole_span(best);
 	return best != NULL;
 }
 

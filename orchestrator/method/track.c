@@ -18,6 +18,7 @@ static const double LEAN_P = 0.05;
 /* By medians, of what began before the newest points; of what is believed without a re-run. */
 static const double STEP_P = 0.01;
 static const double STRICT_P = 1e-4;
+static const double STRICT_SHARE = 1.5; /* of min_effect: a year's drift comes near to it */
 /* An estimate below this share of min_effect asks for no re-run: it would not be confirmed. */
 static const double WORTH_SHARE = 0.5;
 enum {
@@ -98,7 +99,7 @@ static void strict_points(struct track *t, const struct past_series *s)
 		size_t at = s->start + v[i].index;
 		size_t to = i + 1 < used ? s->start + v[i + 1].index : s->n;
 
-		if (is_step(s, from, at, to, STRICT_P, s->min_effect))
+		if (is_step(s, from, at, to, STRICT_P, STRICT_SHARE * s->min_effect))
 			add_point(t, s, &v[i], true);
 		from = at;
 	}
@@ -186,9 +187,11 @@ static bool is_return(struct track *t, const struct past_series *s, const struct
 
 	for (size_t i = 0; i < t->w.n_changes; i++) {
 		const struct change_row *c = &t->w.changes[i];
+		const struct regression_row *r = past_regression(&t->w, c->regression);
 
-		if (c->series == s->row.id && c->level != CHANGE_DISMISSED &&
-		    regress_day(c->night) < f->span.day &&
+		/* From an accepted one there is no way back: it would be a new change. */
+		if (c->series == s->row.id && c->level != CHANGE_DISMISSED && r &&
+		    r->state != REGRESSION_ACCEPTED && regress_day(c->night) < f->span.day &&
 		    (!last || strcmp(c->night, last->night) >= 0))
 			last = c;
 	}
@@ -407,10 +410,10 @@ static int confirm(struct track *t, const struct past_series *s, const struct fo
 	r->level = CHANGE_CONFIRMED;
 	str_copy(r->night, sizeof r->night, c->night);
 	regress_night(t->w.day, r->confirmed_night);
-	t->out->confirmed += r->state == REGRESSION_OPEN;
 	if ((rc = history_regression_update(t->w.db, r, e)) < 0 ||
 	    (rc = event_absorb(&t->w, r, t->now_us, e)) < 0)
 		return rc;
+	t->out->confirmed += r->state == REGRESSION_OPEN;
 	return blame_rank(&t->w, r->id, NULL, e);
 }
 
@@ -419,6 +422,9 @@ static int refresh(struct track *t, const struct found *f, struct change_row *c,
 {
 	struct regress_span was = past_whole_span(c);
 	struct change_row now = *c;
+	struct regression_row *r;
+	bool moves;
+	int rc;
 
 	if (c->level == CHANGE_DISMISSED)
 		return 0;
@@ -438,8 +444,13 @@ static int refresh(struct track *t, const struct found *f, struct change_row *c,
 	    strcmp(now.first_night, c->first_night) == 0 &&
 	    strcmp(now.last_night, c->last_night) == 0)
 		return 0;
+	r = past_regression(&t->w, c->regression);
+	moves = strcmp(r->night, c->night) == 0 && strcmp(now.night, c->night) != 0;
 	*c = now;
-	return history_change_update(t->w.db, c, e);
+	if ((rc = history_change_update(t->w.db, c, e)) < 0 || !moves)
+		return rc;
+	str_copy(r->night, sizeof r->night, c->night);
+	return history_regression_update(t->w.db, r, e);
 }
 
 static int raise_change(struct track *t, const struct found *f, struct err *e)

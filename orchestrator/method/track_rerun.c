@@ -330,7 +330,8 @@ static void judge_history(struct judge *j)
 	size_t at = past_at(j->s, j->day), from = past_at(j->s, found + 1);
 	size_t begin = past_at(j->s, regress_day(j->change->night));
 	struct regress_case c = {.before = before,
-				 .suspected = stats_mean(j->s->y + begin, from - begin),
+				 .suspected = stats_mean(j->s->y + begin,
+							 from > begin ? from - begin : 0),
 				 .sign = past_sign(j->change),
 				 .min_effect = j->s->min_effect,
 				 .logs = j->s->logs,
@@ -350,7 +351,8 @@ static void judge_history(struct judge *j)
 	regress_judge_history(&c, y, n, &j->history);
 }
 
-/* Suspected in the pairs alone: what they do not show is not there. */
+/* Suspected in the pairs alone: what they do not show is not there. A series that did not move then
+ * says nothing about it, whatever it does later. */
 static bool pairs_alone(const struct judge *j)
 {
 	return j->pair && j->change->series == j->pair->row.id;
@@ -364,10 +366,10 @@ static enum rerun_answer decide(struct judge *j)
 	if (j->paired && j->pairs.answer == REGRESS_SHOWN)
 		return RERUN_CONFIRMED;
 	judge_history(j);
+	if (pairs_alone(j) || j->history.answer == REGRESS_NOT_SHOWN)
+		return RERUN_DISMISSED;
 	if (j->history.answer == REGRESS_SHOWN)
 		return RERUN_CONFIRMED;
-	if (j->history.answer == REGRESS_NOT_SHOWN || (j->paired && pairs_alone(j)))
-		return RERUN_DISMISSED;
 	return RERUN_LATER;
 }
 

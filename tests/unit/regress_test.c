@@ -125,11 +125,13 @@ static void test_together(void **state)
 	struct regress_span a = {.day = 100, .first = 100, .last = 100};
 	struct regress_span b = {.day = 101, .first = 101, .last = 102};
 	struct regress_span c = {.day = 103, .first = 102, .last = 103};
+	struct regress_span wide = {.day = 120, .first = 90, .last = 130};
 
 	(void)state;
 	assert_true(regress_together(&a, &b));
 	assert_true(regress_together(&b, &c));
 	assert_false(regress_together(&a, &c));
+	assert_false(regress_together(&a, &wide));
 }
 
 static void test_shift(void **state)

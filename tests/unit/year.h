@@ -616,7 +616,7 @@ static inline void year_count(struct year *y)
 		struct year_planted *p;
 
 		y->dismissed += v[i].state == REGRESSION_DISMISSED;
-		if (v[i].level != CHANGE_CONFIRMED)
+		if (v[i].level != CHANGE_CONFIRMED || v[i].state == REGRESSION_DISMISSED)
 			continue;
 		p = year_match(y, &v[i]);
 		if (!p || p->regression) {
