@@ -23,7 +23,7 @@ static const double STRICT_SHARE = 1.5; /* of min_effect: a year's drift comes n
 static const double WORTH_SHARE = 0.5;
 enum {
 	NEWEST = 2,          /* points in which one value may be all that there is to see */
-	LEAN_BEFORE = 3,     /* pairs that say what is usual, at least */
+	LEAN_BEFORE = 2,     /* pairs that say what is usual, at least: one degree of freedom */
 	BACK_POINTS = 2,     /* newest points that close a suspicion */
 	GONE_POINTS = 3,     /* that close what was confirmed */
 	BLAME_NIGHTS = 4,    /* after a verdict, in which its causes are ranked again */
