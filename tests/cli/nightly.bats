@@ -154,6 +154,23 @@ measured() {
 	[ "$(sql "SELECT count(*) FROM canary WHERE night = '2026-12-10'")" = 1 ]
 }
 
+@test "an environment that changed: the fix is validated again, and a sweep that waits for that has its turn the same night" {
+	echo '{"sd_run": 0.004, "effects": {"A=1": 0.1}, "environment": {"lib": "1"}}' >truth.json
+	sweep 'mode = "quick",'
+	sed -i 's/schedule = "week"/schedule = { after_change = true }/' night/sweep.lua
+	canary one
+	nightly --night 2026-11-29 | grep -q 'sweep   fake .*ended: A=1'
+	nightly --night 2026-11-30 >page
+	[ "$(grep -c 'sweep   fake\|environment changed' page)" = 0 ]
+	sed -i 's/"lib": "1"/"lib": "2"/' truth.json
+	nightly --night 2026-12-01 >page
+	cat page
+	grep -A 1 'fixes whose environment changed' page | grep -q 'fake: lib: 1 -> 2: ended: validated, holds'
+	grep -q 'sweep   fake .*ended' page
+	[ "$(sql "SELECT count(*) FROM canary WHERE purpose = 'revalidate'")" = 1 ]
+	[ "$(sql "SELECT count(*) FROM campaign WHERE name = 'fake'")" = 2 ]
+}
+
 @test "a night that ends leaves the rest, says why, and the next one goes on with it" {
 	sweep 'budget = { minutes = 600 },'
 	run -3 nightly --night 2026-11-29 --node-hours 0.005
