@@ -1,16 +1,69 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/report/markdown.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "orchestrator/base/clock.h"
-#include "orchestrator/base/mem.h"
 #include "orchestrator/report/text.h"
 
-/* Between these a number is written out: 23453 reads better than 2.345e+04. */
-#define NUMBER_SMALL 1e-3
-#define NUMBER_LARGE 1e10
+static bool in_list(enum doc_block b)
+{
+	return b == DOC_ITEM || b == DOC_SUBITEM;
+}
+
+/* A blank line between blocks, none between the items of a list and the rows of a table. */
+static void put_move(struct doc *doc, enum doc_block to, int level)
+{
+	struct buf *b = doc->out;
+	bool first = doc->open == DOC_NOTHING;
+
+	if (!first && b->len && b->data[b->len - 1] != '\n')
+		buf_char(b, '\n');
+	if (!first && to != DOC_NOTHING && to != DOC_ROW && !(in_list(doc->open) && in_list(to)))
+		buf_char(b, '\n');
+	switch (to) {
+	case DOC_HEADING:
+		for (int i = 0; i < level; i++)
+			buf_char(b, '#');
+		buf_char(b, ' ');
+		break;
+	case DOC_ITEM:
+		buf_str(b, "- ");
+		break;
+	case DOC_SUBITEM:
+		buf_str(b, "  - ");
+		break;
+	case DOC_TABLE:
+	case DOC_ROW:
+		buf_char(b, '|');
+		break;
+	case DOC_COMMAND:
+		buf_str(b, "    ");
+		break;
+	case DOC_NOTHING:
+	case DOC_PARA:
+	case DOC_PICTURE:
+		break;
+	}
+}
+
+static void put_head(struct doc *doc)
+{
+	for (size_t i = 0; i < doc->n_columns; i++)
+		buf_printf(doc->out, " %s |", doc->columns[i].title);
+	buf_str(doc->out, "\n|");
+	for (size_t i = 0; i < doc->n_columns; i++)
+		buf_str(doc->out, doc->columns[i].right ? "---:|" : "---|");
+}
+
+static void put_cell(struct doc *doc, bool begin)
+{
+	buf_str(doc->out, begin ? " " : " |");
+}
+
+static void put_words(struct doc *doc, const char *s)
+{
+	buf_str(doc->out, s);
+}
 
 static bool is_word(char c)
 {
@@ -38,19 +91,24 @@ static bool is_markup(const char *text, const char *p)
 	}
 }
 
-void md_text(struct buf *b, const char *s)
+static void put_text(struct doc *doc, const char *s)
 {
 	struct buf line = {0};
 
-	if (!s)
-		return;
 	text_line(&line, s);
 	for (const char *p = line.data; p && *p; p++) {
 		if (is_markup(line.data, p))
-			buf_char(b, '\\');
-		buf_char(b, *p);
+			buf_char(doc->out, '\\');
+		buf_char(doc->out, *p);
 	}
 	buf_free(&line);
+}
+
+static void put_strong(struct doc *doc, const char *s)
+{
+	buf_str(doc->out, "**");
+	put_text(doc, s);
+	buf_str(doc->out, "**");
 }
 
 static size_t longest_backticks(const char *s)
@@ -67,13 +125,11 @@ static size_t longest_backticks(const char *s)
 }
 
 /* The only escape that works inside of code is that of the column mark of a table. */
-static void put_code(struct buf *b, const char *s, bool in_table)
+static void put_code(struct doc *doc, const char *s)
 {
-	struct buf line = {0};
+	struct buf *b = doc->out, line = {0};
 	size_t ticks;
 
-	if (!s)
-		return;
 	text_line(&line, s);
 	if (line.len == 0) {
 		buf_str(b, "\"\"");
@@ -85,7 +141,7 @@ static void put_code(struct buf *b, const char *s, bool in_table)
 	if (ticks > 1)
 		buf_char(b, ' ');
 	for (const char *p = line.data; *p; p++) {
-		if (*p == '|' && in_table)
+		if (*p == '|' && doc->in_cell)
 			buf_char(b, '\\');
 		buf_char(b, *p);
 	}
@@ -96,122 +152,10 @@ static void put_code(struct buf *b, const char *s, bool in_table)
 	buf_free(&line);
 }
 
-void md_code(struct buf *b, const char *s)
-{
-	put_code(b, s, false);
-}
-
-void md_number(struct buf *b, double v)
-{
-	double size = fabs(v);
-	int digits;
-
-	if (!isfinite(v)) {
-		buf_str(b, "unknown");
-		return;
-	}
-	if (size != 0 && (size < NUMBER_SMALL || size >= NUMBER_LARGE)) {
-		buf_printf(b, "%.3e", v);
-		return;
-	}
-	digits = size == 0 ? 0 : 3 - (int)floor(log10(size));
-	if (digits <= 0 || v == floor(v))
-		buf_printf(b, "%.0f", v);
-	else
-		buf_printf(b, "%.*f", digits, v);
-}
-
-void md_percent(struct buf *b, double v, int digits)
-{
-	if (isfinite(v))
-		buf_printf(b, "%+.*f %%", digits, 100 * v);
-	else
-		buf_str(b, "unknown");
-}
-
-void md_interval(struct buf *b, double lo, double hi)
-{
-	if (isfinite(lo) && isfinite(hi))
-		buf_printf(b, "[%+.1f, %+.1f] %%", 100 * lo, 100 * hi);
-	else
-		buf_str(b, "unknown");
-}
-
-void md_effect(struct buf *b, double est, double lo, double hi)
-{
-	md_percent(b, est, 1);
-	if (isfinite(est) && isfinite(lo) && isfinite(hi))
-		buf_printf(b, " [%+.1f, %+.1f]", 100 * lo, 100 * hi);
-	else if (isfinite(est))
-		buf_str(b, " [interval unknown]");
-}
-
-void md_time(struct buf *b, int64_t utc_us)
-{
-	char text[32];
-
-	if (utc_us <= 0) {
-		buf_str(b, "unknown");
-		return;
-	}
-	clock_iso(utc_us, text, sizeof text);
-	buf_printf(b, "%.10s %.8s UTC", text, text + 11);
-}
-
-void md_table(struct buf *b, const struct md_column *c, size_t n)
-{
-	buf_char(b, '|');
-	for (size_t i = 0; i < n; i++)
-		buf_printf(b, " %s |", c[i].title);
-	buf_str(b, "\n|");
-	for (size_t i = 0; i < n; i++)
-		buf_str(b, c[i].right ? "---:|" : "---|");
-	buf_char(b, '\n');
-}
-
-void md_row(struct buf *b)
-{
-	buf_char(b, '|');
-}
-
-void md_row_end(struct buf *b)
-{
-	buf_char(b, '\n');
-}
-
-void md_cell(struct buf *b, const char *s)
-{
-	buf_char(b, ' ');
-	md_text(b, s && *s ? s : "-");
-	buf_str(b, " |");
-}
-
-void md_cell_code(struct buf *b, const char *s)
-{
-	if (!s) {
-		md_cell(b, NULL);
-		return;
-	}
-	buf_char(b, ' ');
-	put_code(b, s, true);
-	buf_str(b, " |");
-}
-
-void md_cell_number(struct buf *b, double v)
-{
-	buf_char(b, ' ');
-	md_number(b, v);
-	buf_str(b, " |");
-}
-
-void md_cell_percent(struct buf *b, double v, int digits)
-{
-	buf_char(b, ' ');
-	md_percent(b, v, digits);
-	buf_str(b, " |");
-}
-
-void md_cell_i64(struct buf *b, int64_t v)
-{
-	buf_printf(b, " %lld |", (long long)v);
-}
+const struct doc_writer markdown_writer = {.move = put_move,
+					   .head = put_head,
+					   .cell = put_cell,
+					   .words = put_words,
+					   .text = put_text,
+					   .code = put_code,
+					   .strong = put_strong};

@@ -75,6 +75,15 @@ documented() {
 	"$FETTLE" report 1 --json | cmp - "$FETTLE_WORKSPACE/reports/campaign-1.json"
 }
 
+@test "report: a page that is valid HTML and fetches nothing" {
+	"$FETTLE" report --format html >"$BATS_TEST_TMPDIR/r.html"
+	cmp "$BATS_TEST_TMPDIR/r.html" "$FETTLE_WORKSPACE/reports/campaign-1.html"
+	tidy -q -e "$BATS_TEST_TMPDIR/r.html"
+	run ! grep -E '(src|href)="?[^"#]|<script|@import|url\(' "$BATS_TEST_TMPDIR/r.html"
+	[ "$(grep -c '<h2>[1-5]\. ' "$BATS_TEST_TMPDIR/r.html")" -eq 5 ]
+	grep -q '<strong>accepted</strong>' "$BATS_TEST_TMPDIR/r.html"
+}
+
 @test "report -o: the old file stays when the new one cannot be written" {
 	"$FETTLE" report -o "$BATS_TEST_TMPDIR/r.md"
 	"$FETTLE" report | cmp - "$BATS_TEST_TMPDIR/r.md"
@@ -88,7 +97,7 @@ documented() {
 @test "report: unknown format, campaign and workspace say what there is" {
 	run "$FETTLE" report --format rtf
 	[ "$status" -eq 2 ]
-	[[ $output == *'json, markdown'* ]]
+	[[ $output == *'html, json, markdown'* ]]
 	run "$FETTLE" report 99
 	[ "$status" -eq 4 ]
 	run "$FETTLE" report nosuch

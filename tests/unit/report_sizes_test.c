@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-#include "orchestrator/report/mdlog.h"
+#include "orchestrator/report/markdown.h"
+#include "orchestrator/report/tlog.h"
 #include "orchestrator/report/sizes.h"
 
 /* A block whose treatment has 1.1 times the bandwidth at 1 MiB and 0.8 times at 64 MiB. */
@@ -49,6 +50,7 @@ static void test_each_size_by_itself(void **state)
 	struct store st = store_new(":memory:");
 	struct report r = {0};
 	struct buf b = {0};
+	struct doc doc = {.writer = &markdown_writer, .out = &b};
 
 	(void)state;
 	for (int i = 1; i <= 3; i++)
@@ -61,7 +63,8 @@ static void test_each_size_by_itself(void **state)
 	assert_true(fabs(r.sizes[0].v[1].effect.est + 0.2) < 1e-9);
 	assert_int_equal(r.sizes[0].v[1].effect.n, 3);
 	assert_true(fabs(r.sizes[0].v[1].treatment - 0.8 * r.sizes[0].v[1].base) < 1e-9);
-	mdlog_sizes(&r, &b);
+	tlog_sizes(&r, &doc);
+	doc_end(&doc);
 	assert_non_null(strstr(b.data, "| 1 MiB |"));
 	assert_non_null(strstr(b.data, "| 64 MiB |"));
 	assert_non_null(strstr(b.data, "+10.0 %"));
@@ -77,12 +80,14 @@ static void test_nothing_without_sizes(void **state)
 	struct store st = store_new(":memory:");
 	struct report r = {0};
 	struct buf b = {0};
+	struct doc doc = {.writer = &markdown_writer, .out = &b};
 
 	(void)state;
 	store_run(&st, st.block, st.arm, 2);
 	load(&st, &r);
 	assert_int_equal(r.n_sizes, 0);
-	mdlog_sizes(&r, &b);
+	tlog_sizes(&r, &doc);
+	doc_end(&doc);
 	assert_int_equal(b.len, 0);
 	buf_free(&b);
 	report_sizes_done(&r);

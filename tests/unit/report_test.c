@@ -70,6 +70,40 @@ static void hostile_text_is_tamed(void **state)
 	assert_string_equal(json_text(json_path(j, "campaign.name"), ""), r.campaign.name);
 }
 
+static size_t count(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (const char *p = text; (p = strstr(p, what)) != NULL; p += strlen(what))
+		n++;
+	return n;
+}
+
+/* Whatever names and logs hold is text on the page. */
+static void hostile_text_is_tamed_in_the_page(void **state)
+{
+	static char long_name[301];
+	struct report r = sample_report();
+	_cleanup_free_ char *page = NULL;
+
+	(void)state;
+	memset(long_name, 'x', 300);
+	memcpy(long_name, "\"'><script>alert(1)</script>\x1b[31m", 34);
+	r.campaign.name = long_name;
+	page = written("html", &r);
+	assert_null(strchr(page, '\x1b'));
+	assert_null(strchr(page, '\xff'));
+	assert_null(strstr(page, "<script"));
+	assert_null(strstr(page, "<b>"));
+	assert_contains(page, "&lt;b&gt;anything&lt;/b&gt; help | at all");
+	assert_contains(page, "&quot;&#39;&gt;&lt;script&gt;alert(1)&lt;/script&gt;\\x1b[31m");
+	assert_contains(page, "\xef\xbf\xbd");
+	assert_int_equal(count(page, "<section"), count(page, "</section>"));
+	assert_int_equal(count(page, "<table"), count(page, "</table>"));
+	assert_int_equal(count(page, "<ul"), count(page, "</ul>"));
+	assert_int_equal(count(page, "<h2>"), count(page, "<a href=\"#s"));
+}
+
 static void nothing_measured_yet(void **state)
 {
 	struct recipe recipe = {.name = "empty",
@@ -167,10 +201,15 @@ static void unknown_format(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(markdown_as_it_was),        cmocka_unit_test(json_as_it_was),
-		cmocka_unit_test(hostile_text_is_tamed),     cmocka_unit_test(nothing_measured_yet),
-		cmocka_unit_test(long_lists_end_and_say_so), cmocka_unit_test(ranking_by_effect),
-		cmocka_unit_test(metrics_have_a_dimension),  cmocka_unit_test(unknown_format),
+		cmocka_unit_test(markdown_as_it_was),
+		cmocka_unit_test(json_as_it_was),
+		cmocka_unit_test(hostile_text_is_tamed),
+		cmocka_unit_test(hostile_text_is_tamed_in_the_page),
+		cmocka_unit_test(nothing_measured_yet),
+		cmocka_unit_test(long_lists_end_and_say_so),
+		cmocka_unit_test(ranking_by_effect),
+		cmocka_unit_test(metrics_have_a_dimension),
+		cmocka_unit_test(unknown_format),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

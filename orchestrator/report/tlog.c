@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "orchestrator/report/tlog.h"
+
+#include <stdlib.h>
+
+#include "experiments/derive.h"
+#include "orchestrator/base/mem.h"
+#include "orchestrator/report/doc.h"
+
+tlog_section *const tlog_sections[] = {tlog_head,       tlog_summary,    tlog_target,
+				       tlog_baseline,   tlog_hypotheses, tlog_experiment,
+				       tlog_validation, tlog_fixing,     tlog_ranking,
+				       tlog_canaries,   tlog_tradeoffs,  tlog_sizes,
+				       tlog_negatives,  tlog_faults,     tlog_quality,
+				       tlog_events,     tlog_alpha,      tlog_cost,
+				       tlog_unit_costs, tlog_reproduce,  NULL};
+
+bool tlog_tests(const struct report *r)
+{
+	return !r->recipe->canary.blocks && r->recipe->ladder.n == 0;
+}
+
+const char *tlog_or_unset(const char *value)
+{
+	return value ? value : "(not set)";
+}
+
+void tlog_change(struct doc *doc, const struct hypothesis_row *h)
+{
+	doc_code(doc, h->knob);
+	doc_str(doc, " ");
+	doc_text(doc, tlog_or_unset(h->from_value));
+	doc_str(doc, " -> ");
+	doc_text(doc, h->value);
+}
+
+void tlog_cell_change(struct doc *doc, const struct hypothesis_row *h)
+{
+	_cleanup_free_ char *text = xasprintf("%s -> %s", tlog_or_unset(h->from_value), h->value);
+
+	doc_cell_code(doc, h->knob);
+	doc_cell(doc, text);
+}
+
+/* What became of it, in a few words. */
+const char *tlog_outcome(const struct report_hypothesis *h)
+{
+	return h->has_verdict ? h->verdict.outcome : report_state_text(h->row.state);
+}
+
+/* In the units that sites account in. */
+void tlog_node_cost(const struct report *r, double node_s, struct doc *doc)
+{
+	int gpus = r->recipe->resources.gpus_per_node;
+	double price = r->recipe->budget.gpu_hour_price;
+
+	doc_printf(doc, ", %.3f node-hours", node_s / 3600);
+	if (gpus > 0)
+		doc_printf(doc, ", %.3f GPU-hours", node_s / 3600 * gpus);
+	if (gpus > 0 && price > 0)
+		doc_printf(doc, " that cost %.2f", derive_cost(node_s / 3600 * gpus, price));
+}
+
+void tlog_stage(const struct report_stage *s, struct doc *doc)
+{
+	doc_para(doc);
+	doc_printf(doc, "Stage %d, %s: %d of %s%d blocks valid", s->seq, stage_kind_name(s->kind),
+		   s->blocks_valid, s->kind == STAGE_CONFIRM ? "at most " : "", s->blocks_planned);
+	if (s->blocks_void)
+		doc_printf(doc, ", %d attempt%s void or lost", s->blocks_void,
+			   s->blocks_void == 1 ? "" : "s");
+	doc_str(doc, s->open ? "; still open." : ".");
+	if (s->note) {
+		doc_str(doc, "\nConclusion: ");
+		doc_text(doc, s->note);
+		doc_str(doc, ".");
+	}
+}
+
+void tlog_arms(const struct report *r, const struct report_stage *s, struct doc *doc)
+{
+	static const struct doc_column c[] = {{"arm", false},   {"configuration", false},
+					      {"trials", true}, {"failed", true},
+					      {"mean", true},   {"sd", true},
+					      {"unit", false}};
+
+	doc_table(doc, c, ARRAY_LEN(c));
+	for (size_t i = 0; i < s->n_arms; i++) {
+		const struct report_arm *a = &s->arms[i];
+
+		doc_row(doc);
+		doc_cell(doc, a->label);
+		doc_cell_code(doc, a->config_text);
+		doc_cell_i64(doc, (int64_t)a->n);
+		doc_cell_i64(doc, (int64_t)a->failed);
+		doc_cell_number(doc, a->mean);
+		doc_cell_number(doc, a->sd);
+		doc_cell(doc, r->unit);
+	}
+}

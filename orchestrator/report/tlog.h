@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The sections of the tuning log, in the order in which a reader needs them, and what several of
+ * them say in the same way. They are calls of doc.h: what is Markdown or HTML is not known here.
+ * Pure functions of the report.
+ */
+#ifndef FETTLE_REPORT_TLOG_H
+#define FETTLE_REPORT_TLOG_H
+
+#include "orchestrator/report/doc.h"
+#include "orchestrator/report/report.h"
+
+/* Each writes its heading and what belongs under it, or nothing where the campaign has no such
+ * thing. NULL at the end. */
+typedef void tlog_section(const struct report *r, struct doc *doc);
+extern tlog_section *const tlog_sections[];
+
+/* tlog_head.c: who ran what, the story in words, what was asked for */
+void tlog_head(const struct report *r, struct doc *doc);
+void tlog_summary(const struct report *r, struct doc *doc);
+void tlog_target(const struct report *r, struct doc *doc);
+
+/* tlog_measure.c: steps 1 to 3 */
+void tlog_baseline(const struct report *r, struct doc *doc);
+void tlog_canaries(const struct report *r, struct doc *doc);
+void tlog_hypotheses(const struct report *r, struct doc *doc);
+void tlog_experiment(const struct report *r, struct doc *doc);
+
+/* tlog_judge.c: steps 4 and 5, and what came out of them */
+void tlog_validation(const struct report *r, struct doc *doc);
+void tlog_fixing(const struct report *r, struct doc *doc);
+void tlog_ranking(const struct report *r, struct doc *doc);
+void tlog_negatives(const struct report *r, struct doc *doc);
+
+/* tlog_stack.c: what stacking showed, and where it ran; nothing when there is nothing */
+/* In place of tlog_baseline() where the campaign has a ladder. */
+void tlog_ladder(const struct report *r, struct doc *doc);
+void tlog_ablation(const struct report *r, struct doc *doc);
+void tlog_nodes(const struct report *r, struct doc *doc);
+const char *tlog_ablation_words(const struct ablation_row *a);
+
+/* tlog_hosts.c: what the cluster says; nothing when it says nothing */
+void tlog_consumed(const struct report *r, struct doc *doc);
+void tlog_hosts(const struct report *r, struct doc *doc);
+
+/* tlog_record.c */
+void tlog_faults(const struct report *r, struct doc *doc);
+void tlog_quality(const struct report *r, struct doc *doc);
+void tlog_events(const struct report *r, struct doc *doc);
+void tlog_alpha(const struct report *r, struct doc *doc);
+void tlog_cost(const struct report *r, struct doc *doc);
+void tlog_reproduce(const struct report *r, struct doc *doc);
+
+/* tlog_objectives.c */
+void tlog_unit_costs(const struct report *r, struct doc *doc);
+void tlog_tradeoffs(const struct report *r, struct doc *doc);
+void tlog_sizes(const struct report *r, struct doc *doc);
+
+/* tlog.c: shared */
+/* Does the campaign test hypotheses? A ladder and a canary do not. */
+bool tlog_tests(const struct report *r);
+const char *tlog_or_unset(const char *value);                           /* NULL: "(not set)" */
+void tlog_change(struct doc *doc, const struct hypothesis_row *h);      /* `knob` from -> to */
+void tlog_cell_change(struct doc *doc, const struct hypothesis_row *h); /* the same, two cells */
+const char *tlog_outcome(const struct report_hypothesis *h);            /* verdict, else state */
+void tlog_node_cost(const struct report *r, double node_s, struct doc *doc); /* ", node-hours" */
+void tlog_stage(const struct report_stage *s, struct doc *doc); /* line and conclusion */
+void tlog_arms(const struct report *r, const struct report_stage *s, struct doc *doc);
+
+#endif
