@@ -139,6 +139,7 @@ static void rules_free(struct rule *v, size_t n)
 		free(v[i].run);
 		free(v[i].source);
 		strv_free(&v[i].needs);
+		free(v[i].at.file);
 	}
 	free(v);
 }
