@@ -13,20 +13,28 @@ enum { STEPS_WITHIN = REGRESS_BEFORE_MAX + 20 };
 
 /* -- reading --------------------------------------------------------------------------------- */
 
-/* Where "before" begins: an accepted change is the new normal. */
+/* Where "before" begins: an accepted change is the new normal. Until it was accepted the reference
+ * was of the old one, so a pair begins with what was measured since. */
 static void set_start(struct past *w, struct past_series *s)
 {
+	const struct past_series *o = s->row.role == SERIES_PAIR ? past_beside(w, s, SERIES_CURRENT)
+								 : NULL;
+
 	for (size_t i = 0; i < w->n_changes; i++) {
 		const struct change_row *c = &w->changes[i];
 		const struct regression_row *r;
 		size_t at;
 
-		if (c->series != s->row.id || c->level == CHANGE_DISMISSED)
+		if ((c->series != s->row.id && (!o || c->series != o->row.id)) ||
+		    c->level == CHANGE_DISMISSED)
 			continue;
 		r = past_regression(w, c->regression);
 		if (!r || r->state != REGRESSION_ACCEPTED)
 			continue;
 		at = past_at(s, regress_day(c->night));
+		while (s->row.role == SERIES_PAIR && at < s->n &&
+		       s->points[at].at_us <= r->state_us)
+			at++;
 		if (at > s->start)
 			s->start = at;
 	}

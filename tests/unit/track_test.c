@@ -17,6 +17,7 @@ struct scene {
 	int64_t environment;
 	int nights;
 	int stages;
+	int later_us; /* points are measured so long after everything else happened */
 };
 
 static int64_t put_series(struct scene *s, enum series_source source, enum series_role role,
@@ -73,8 +74,8 @@ static void put_on(struct scene *s, int64_t series, int night, const char *nodes
 	const struct replicate v[] = {{a, nodes_a}, {b, nodes_b}};
 	struct err e = {0};
 
-	assert_ok(history_point_put(s->db, series, night_of(night), NOW_US, v, 2, s->environment, 0,
-				    true, NULL, &e));
+	assert_ok(history_point_put(s->db, series, night_of(night), NOW_US + s->later_us, v, 2,
+				    s->environment, 0, true, NULL, &e));
 }
 
 static void put(struct scene *s, int64_t series, int night, double value)
@@ -469,6 +470,41 @@ static void test_accepted_is_normal(void **state)
 	db_close(s.db);
 }
 
+static void play_pair(struct scene *s, int from, int to, double level, double pair)
+{
+	for (int night = from; night <= to; night++) {
+		put(s, s->current, night, 1000 * level * noise(1, night));
+		put(s, s->pair, night, pair * sqrt(noise(2, night)));
+		track(s, night);
+	}
+}
+
+/* The reference follows what was accepted: that the pair is even again is no change for the better.
+ */
+static void test_accepted_pair(void **state)
+{
+	struct scene s;
+	struct wanted_row w = {0};
+
+	(void)state;
+	scene_open(&s);
+	play_pair(&s, 0, 29, 1, 1);
+	set_environment(&s, "{\"kernel\":\"1\",\"driver\":\"1\",\"nccl\":\"2\"}");
+	play_pair(&s, 30, 31, 0.94, 0.94);
+	assert_int_equal(wanted(&s, &w), 1);
+	assert_int_equal(rerun_quietly(&s, w.regression, 31, 0.94, "nccl", 5), RERUN_CONFIRMED);
+	play_pair(&s, 32, 33, 0.94, 0.94);
+	set_state(&s, w.regression, REGRESSION_ACCEPTED);
+	s.later_us = 1;
+	play_pair(&s, 34, 40, 0.94, 1);
+	assert_count(&s, 1, "SELECT count(*) FROM regression");
+	/* and that it leans again is one */
+	play_pair(&s, 41, 44, 0.94 * 0.94, 0.94);
+	assert_count(&s, 1, "SELECT count(*) FROM regression WHERE state = 'open'");
+	free(w.changed);
+	db_close(s.db);
+}
+
 /* -- other sources -------------------------------------------------------------------------------
  */
 
@@ -694,6 +730,7 @@ int main(void)
 		cmocka_unit_test(test_confirmed_goes_back),
 		cmocka_unit_test(test_fixed_comes_back),
 		cmocka_unit_test(test_accepted_is_normal),
+		cmocka_unit_test(test_accepted_pair),
 		cmocka_unit_test(test_imported_and_observed),
 		cmocka_unit_test(test_hang),
 		cmocka_unit_test(test_old_history),
