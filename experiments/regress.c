@@ -22,6 +22,7 @@ static const double HOPELESS_P = 0.1;
 static const double AWAY_FACTOR = 0.2;
 static const double OFF_FACTOR = 0.4;
 static const double HANG_SD = 5;
+static const double NODE_HINT = 0.05; /* one replicate may be slow for any reason */
 enum { DAY_S = 86400, STEP_MAX = 20, TOGETHER_NIGHTS = 7, CALM_SIDE = 2, PAIRS_MAX = 6 };
 
 /* -- nights and scale ------------------------------------------------------------------------ */
@@ -320,7 +321,8 @@ void regress_judge_history(const struct regress_case *c, const double *y, size_t
 		.answer = REGRESS_LATER, .est = NAN, .lo = NAN, .hi = NAN, .p = 1, .n = nights};
 	if (nights == 0 || before->n < REGRESS_BEFORE_MIN)
 		return;
-	if (nights_that_show(c, y + nights - 1, 1) == 0) {
+	out->shows = nights_that_show(c, y + nights - 1, 1) > 0;
+	if (!out->shows) {
 		y += nights - 1;
 		out->n = nights = 1;
 	}
@@ -334,7 +336,9 @@ void regress_judge_history(const struct regress_case *c, const double *y, size_t
 	if (out->p <= HISTORY_ALPHA * share(c->attempt) && effect >= c->min_effect &&
 	    (!unlike(c, y[nights - 1]) || nights_that_show(c, y, nights) > 1))
 		out->answer = REGRESS_SHOWN;
-	else if (effect < c->min_effect / 2 || out->p > HOPELESS_P || c->attempt >= REGRESS_RERUNS)
+	else if (c->attempt >= REGRESS_RERUNS ||
+		 ((effect < c->min_effect / 2 || out->p > HOPELESS_P) &&
+		  as_suspected(c, y[nights - 1]) < c->min_effect))
 		out->answer = REGRESS_NOT_SHOWN;
 }
 
@@ -518,6 +522,6 @@ bool regress_node(const struct regress_replicate *v, size_t n, double diff, char
 	if (!name)
 		return false;
 	*node = xstrndup(name, strcspn(name, ","));
-	*score = 0.9 * (double)best / (double)(best + 1);
+	*score = best > 1 ? 0.9 * (double)(best - 1) / (double)best : NODE_HINT;
 	return true;
 }

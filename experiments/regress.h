@@ -117,6 +117,9 @@ struct regress_judged {
 	/* The pairs make an effect of min_effect unlikely (futile, decide.h: one-sided 90 %): what
 	 * differed between the arms is not it. */
 	bool ruled_out;
+	/* The night of the re-run itself shows half of min_effect: what is dismissed all the same
+	 * may have begun then. */
+	bool shows;
 };
 /* Paired blocks: d[i] = current - reference, less what it was before the change. `attempt` 1, 2, 3:
  * which night of re-runs this is; alpha 0.01 in all, half of it for the first and a quarter for
@@ -182,7 +185,8 @@ struct regress_replicate {
 	const char *nodes; /* comma separated; "" or NULL: not known */
 };
 /* Is it one node? True: replicates on *node (heap) carry the change and those elsewhere at most a
- * third of it. score: 0.9 k / (k + 1) for k replicates on it. `diff` of the change as a whole. */
+ * third of it. score: 0.9 (k - 1) / k for k replicates on it, 0.05 for one. `diff` of the change as
+ * a whole. */
 bool regress_node(const struct regress_replicate *v, size_t n, double diff, char **node,
 		  double *score);
 

@@ -450,6 +450,7 @@ static void take_estimate(struct judge *j, struct change_row *c)
 
 static int put_changes(struct judge *j, enum rerun_answer answer, const char *why, struct err *e)
 {
+	int64_t until = j->history.shows ? j->day - 1 : j->day;
 	int rc = 0;
 
 	for (size_t i = 0; i < j->w.n_changes && rc == 0; i++) {
@@ -466,8 +467,8 @@ static int put_changes(struct judge *j, enum rerun_answer answer, const char *wh
 		} else if (answer == RERUN_DISMISSED) {
 			c->level = CHANGE_DISMISSED;
 			/* Settled up to this night: what begins later is another one. */
-			if (regress_day(c->last_night) < j->day)
-				regress_night(j->day, c->last_night);
+			if (regress_day(c->last_night) < until)
+				regress_night(until, c->last_night);
 		}
 		rc = history_change_update(j->w.db, c, e);
 	}
