@@ -47,7 +47,7 @@ pc          = $(shell for n in $(2); do pkg-config $(1) $$n 2>/dev/null && exit;
 PC_LIBS    := $(call pc,--libs,sqlite3,-lsqlite3) $(call pc,--libs,lua5.4 lua-5.4 lua,-llua) \
               $(call pc,--libs,libcjson,-lcjson) $(call pc,--libs,yajl,-lyajl) \
               $(call pc,--libs,libxxhash,-lxxhash) $(call pc,--libs,libpcre2-8,-lpcre2-8) \
-              $(call pc,--libs,libRmath,-lRmath) $(call pc,--libs,zlib,-lz) -lm
+              $(call pc,--libs,libRmath,-lRmath) $(call pc,--libs,zlib,-lz) -ldl -lm
 PC_CFLAGS  := $(sort $(call pc,--cflags,lua5.4 lua-5.4 lua,) $(call pc,--cflags,libRmath,) \
               $(call pc,--cflags,libpcre2-8,) $(call pc,--cflags,blas-openblas openblas cblas,))
 LIBS       ?= $(PC_LIBS)
@@ -76,12 +76,13 @@ FAULT_TESTS := $(sort $(wildcard tests/faults/*.bats) $(if $(LONG),$(wildcard te
 SLURM_TESTS := $(sort $(wildcard tests/slurm/*.bats) $(if $(LONG),$(wildcard tests/slurm/long/*.bats)))
 
 # Tables from file names: TYPE TABLE HEADER FILES. None without the header that declares it.
-REGISTRIES := probe cmd sched report_format
+REGISTRIES := probe cmd sched report_format outlet
 REG.probe         := probe probe_table probes/probe.h $(wildcard probes/probe_*.c)
 REG.cmd           := cmd cmd_table orchestrator/cmd/cmd.h $(wildcard orchestrator/cmd/cmd_*.c)
 REG.sched         := sched sched_table orchestrator/sched/sched.h $(wildcard orchestrator/sched/sched_*.c)
 REG.report_format := report_format report_format_table orchestrator/report/report.h \
                      $(wildcard orchestrator/report/format_*.c)
+REG.outlet        := outlet outlet_table orchestrator/report/outlet.h $(wildcard orchestrator/report/outlet_*.c)
 GEN_SRC    := $(foreach r,$(REGISTRIES),$(if $(wildcard $(word 3,$(REG.$(r)))),$(B)/gen/registry_$(r).c)) \
               $(if $(wildcard experiments/db.h),$(B)/gen/migrations.c)
 

@@ -199,6 +199,7 @@ struct regression_row {
 	char night[11], found_night[11], confirmed_night[11]; /* confirmed_night "": not yet */
 	int64_t found_us, state_us;
 	char *who, *note; /* of the last change of state; NULL */
+	int64_t told_us;  /* when a message told people of it; 0: not yet */
 };
 void regression_row_done(struct regression_row *r);
 void regression_rows_free(struct regression_row *v, size_t n);

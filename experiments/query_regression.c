@@ -25,18 +25,18 @@ enum {
 };
 #define REGRESSION                                                                       \
 	"SELECT id, kind, level, state, night, found_night, confirmed_night, found_us, " \
-	"state_us, who, note FROM regression "
+	"state_us, who, note, told_us FROM regression "
 #define CHANGE                                                                              \
 	"SELECT id, series, regression, night, first_night, last_night, direction, level, " \
 	"est, lo, hi, p, rerun, why, found_night, found_us FROM change "
 const char *const query_sql_regression[] = {
 	[PUT] = "INSERT INTO regression(kind, level, state, night, found_night, confirmed_night, "
-		"found_us, state_us, who, note) VALUES (:kind, :level, :state, :night, "
-		":found_night, :confirmed_night, :found, :changed, :who, :note)",
+		"found_us, state_us, who, note, told_us) VALUES (:kind, :level, :state, :night, "
+		":found_night, :confirmed_night, :found, :changed, :who, :note, :told)",
 	[UPDATE] = "UPDATE regression SET kind = :kind, level = :level, state = :state, "
 		   "night = :night, found_night = :found_night, "
 		   "confirmed_night = :confirmed_night, found_us = :found, state_us = :changed, "
-		   "who = :who, note = :note WHERE id = :id",
+		   "who = :who, note = :note, told_us = :told WHERE id = :id",
 	[GET] = REGRESSION "WHERE id = :id",
 	[LIST] = REGRESSION "ORDER BY night DESC, id DESC",
 	[LIVE] = REGRESSION "WHERE state IN ('open', 'acknowledged') ORDER BY night DESC, id DESC",
@@ -77,6 +77,7 @@ static void bind_regression(struct stmt *s, const struct regression_row *r)
 	bind_i64(s, ":changed", r->state_us);
 	bind_text(s, ":who", r->who);
 	bind_text(s, ":note", r->note);
+	bind_opt(s, ":told", r->told_us);
 }
 
 /* An UPDATE by number that found no row. */
@@ -125,6 +126,7 @@ static void read_regression(struct stmt *s, struct regression_row *r)
 	r->state_us = col_i64(s, "state_us");
 	r->who = col_text(s, "who");
 	r->note = col_text(s, "note");
+	r->told_us = col_null(s, "told_us") ? 0 : col_i64(s, "told_us");
 }
 
 int history_regression_get(struct db *db, int64_t id, struct regression_row *out, struct err *e)

@@ -29,6 +29,7 @@ _fettle() {
 	report:-f | report:--format) mapfile -t COMPREPLY < <(compgen -W 'html json markdown' -- "$word") ;;
 	check:--transport) mapfile -t COMPREPLY < <(compgen -W 'ib roce efa socket' -- "$word") ;;
 	recommend:-a | recommend:--as) mapfile -t COMPREPLY < <(compgen -W 'env sbatch json config' -- "$word") ;;
+	regressions:--as) mapfile -t COMPREPLY < <(compgen -W 'junit mail metrics slack' -- "$word") ;;
 	probe:-a | probe:--as)
 		mapfile -t COMPREPLY < <(compgen -W \
 			"$("$program" probe --list 2>/dev/null | sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p')" -- "$word")

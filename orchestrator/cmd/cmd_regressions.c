@@ -11,12 +11,13 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/bisect.h"
 #include "orchestrator/cmd/drive.h"
+#include "orchestrator/cmd/outlets.h"
 #include "orchestrator/cmd/terminal.h"
 #include "orchestrator/report/regressions.h"
 
 extern const struct cmd cmd_regressions;
 
-enum { OPT_NOTE = 512, OPT_BY, OPT_RUN };
+enum { OPT_NOTE = 512, OPT_BY, OPT_RUN, OPT_AS, OPT_TO };
 
 enum verb { VERB_LIST, VERB_SHOW, VERB_STATE, VERB_BISECT };
 
@@ -36,6 +37,9 @@ struct args {
 	const struct word *word; /* NULL: the list */
 	int64_t id;              /* 0: not given */
 	const char *note, *by;
+	const struct outlet *as; /* NULL: for a terminal */
+	const char *to;
+	struct outlets outlets;
 	bool all, run;
 };
 
@@ -75,6 +79,39 @@ static void take_argument(struct args *a, const char *arg, struct argp_state *st
 			   arg);
 }
 
+static void take_format(struct args *a, const char *arg, struct argp_state *state)
+{
+	struct buf names = {0};
+
+	a->as = outlet_find(arg);
+	if (a->as)
+		return;
+	for (size_t i = 0; outlet_table[i]; i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", outlet_table[i]->name);
+	argp_error(state, "--as %s: there is %s", arg, names.data);
+	buf_free(&names);
+}
+
+/* It becomes a line of a header. */
+static void take_address(struct args *a, const char *arg, struct argp_state *state)
+{
+	for (const char *p = arg; *p; p++)
+		if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f)
+			argp_error(state, "--to wants an address of printable ASCII");
+	a->to = arg;
+}
+
+static void check_outlets(const struct args *a, struct argp_state *state)
+{
+	if (a->word && (a->as || outlets_any(&a->outlets)))
+		argp_error(state, "--as, --metrics and the webhook tell of all regressions: no %s",
+			   a->word->name);
+	if (a->as && a->drive.json)
+		argp_error(state, "one of --as and --json, not both");
+	if (a->to && (!a->as || !str_eq(a->as->name, "mail")))
+		argp_error(state, "--to goes with --as mail");
+}
+
 static void check(const struct args *a, struct argp_state *state)
 {
 	if (a->word && !a->id)
@@ -86,6 +123,7 @@ static void check(const struct args *a, struct argp_state *state)
 		argp_error(state, "--note and --by go with ack, fix, accept or reopen");
 	if (a->run && (!a->word || a->word->verb != VERB_BISECT))
 		argp_error(state, "--run goes with bisect");
+	check_outlets(a, state);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -95,6 +133,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->drive;
+		state->child_inputs[1] = &a->outlets;
 		return 0;
 	case 'a':
 		a->all = true;
@@ -107,6 +146,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_RUN:
 		a->run = true;
+		return 0;
+	case OPT_AS:
+		take_format(a, arg, state);
+		return 0;
+	case OPT_TO:
+		take_address(a, arg, state);
 		return 0;
 	case ARGP_KEY_ARG:
 		take_argument(a, arg, state);
@@ -149,13 +194,18 @@ static int list(struct workspace *w, const struct args *a, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	if (a->drive.json) {
+	if (a->drive.json)
 		print_json(regressions_json(v, n));
-	} else {
+	else if (a->as)
+		rc = outlets_text(w, a->as, a->to, &text, e);
+	else
 		regressions_text(v, n, &st, &text);
+	if (rc == 0 && text.data)
 		fputs(text.data, stdout);
-	}
-	rc = regressions_status(v, n);
+	if (rc == 0)
+		rc = outlets_deliver(w, &a->outlets, NULL, e);
+	if (rc == 0)
+		rc = regressions_status(v, n);
 	buf_free(&text);
 	regression_views_free(v, n);
 	return rc;
@@ -268,7 +318,8 @@ static int act(const struct args *a, struct err *e)
 {
 	struct workspace *w = NULL;
 	enum verb verb = a->word ? a->word->verb : VERB_LIST;
-	enum db_mode mode = verb == VERB_STATE || a->run ? DB_WRITE : DB_READ;
+	enum db_mode mode = verb == VERB_STATE || a->run || outlets_write(&a->outlets) ? DB_WRITE
+										       : DB_READ;
 	int rc = workspace_open(workspace_default(a->drive.workspace), mode, &clock_system, &w, e);
 
 	if (rc == 0)
@@ -297,8 +348,13 @@ static int run(int argc, char **argv)
 		{"note", OPT_NOTE, "TEXT", 0, "why; kept with the regression", 0},
 		{"by", OPT_BY, "WHO", 0, "who says so (default: your user name)", 0},
 		{"run", OPT_RUN, NULL, 0, "run the bisection, and keep its answers", 0},
+		{"as", OPT_AS, "FORMAT", 0,
+		 "junit (XML for CI), mail (with its header), metrics (OpenMetrics), slack (JSON)",
+		 0},
+		{"to", OPT_TO, "ADDRESS", 0, "whom the mail is for, for sendmail -t", 0},
 		{0}};
-	static const struct argp_child children[] = {{&drive_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {
+		{&drive_argp, 0, NULL, 0}, {&outlets_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = opts,
 		.parser = parse,

@@ -60,7 +60,9 @@ void text_line(struct buf *out, const char *s)
 	while (s && *s) {
 		size_t n = utf8_length((const unsigned char *)s, &code);
 
-		if (n == 0 || changes_direction(code) || code == 0x2028 || code == 0x2029)
+		/* the last two of each plane are no characters, and no XML holds them */
+		if (n == 0 || changes_direction(code) || code == 0x2028 || code == 0x2029 ||
+		    (code & 0xfffe) == 0xfffe)
 			buf_str(out, REPLACEMENT);
 		else if (code == '\n' || code == '\t' || code == '\r')
 			buf_char(out, ' ');

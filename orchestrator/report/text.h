@@ -13,7 +13,7 @@
 void text_utf8(struct buf *out, const char *s);
 
 /* As text_utf8, on one line: newlines and tabs become blanks, other control characters "\x1b", and
- * marks that change the direction of reading U+FFFD. */
+ * marks that change the direction of reading, and what is no character, U+FFFD. */
 void text_line(struct buf *out, const char *s);
 
 /* One word for a POSIX shell: as it is when no character of it is special, else in single quotes.

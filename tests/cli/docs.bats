@@ -107,7 +107,7 @@ documents() {
 		on && !/^\|[- |]*$/ && $3 !~ /Debian/ { gsub(/ /, "", $3); print $3 }' "$TOP/README.md" |
 		sort -u >told
 	# what a C compiler itself needs is not told
-	awk -F'|' '!/^#/ && NF == 4 && $4 ~ /build|slurm/ && $1 ~ /^header/ { gsub(/ /, "", $2); print $2 }' \
+	awk -F'|' '!/^#/ && NF == 4 && $4 ~ /build|slurm|webhook/ && $1 ~ /^header/ { gsub(/ /, "", $2); print $2 }' \
 		"$TOP/tests/lint/deps.txt" | grep -vx libc6-dev | sort -u >needed
 	[ -s told ]
 	diff told needed
