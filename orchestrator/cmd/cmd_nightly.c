@@ -13,6 +13,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/proc.h"
 #include "orchestrator/cmd/nightly.h"
+#include "orchestrator/report/outlet.h"
 
 extern const struct cmd cmd_nightly;
 
@@ -53,6 +54,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->drive;
+		state->child_inputs[1] = &o->outlets;
 		return 0;
 	case OPT_WINDOW:
 		take_window(o, arg, state);
@@ -180,6 +182,22 @@ static int print(struct nightly *n, struct err *e)
 	return rc;
 }
 
+/* What cannot be told is said, and changes neither the night nor its status. */
+static void tell_others(const struct nightly *n)
+{
+	int64_t end_us = clock_utc_us(&clock_system);
+	struct outlet_night night = {
+		.completed_us = end_us,
+		.status = nightly_status(n),
+		.node_s = n->spent_node_s,
+		.wall_s = (double)(end_us - n->now_us) / 1e6,
+	};
+	struct err e = {0};
+
+	if (outlets_deliver(n->w, &n->o->outlets, &night, &e) < 0)
+		fprintf(stderr, "fettle nightly: warning: %s\n", e.text);
+}
+
 /* With the lock held. Progress is for whoever looks on: the page alone is what a mail holds. */
 static int hold_night(struct nightly *n, struct err *e)
 {
@@ -207,6 +225,8 @@ static int whole_night(struct nightly *n, struct err *e)
 	}
 	if (rc == 0)
 		rc = print(n, e);
+	if (rc == 0 && !n->o->plan)
+		tell_others(n);
 	if (fd >= 0)
 		close(fd);
 	return rc;
@@ -214,7 +234,8 @@ static int whole_night(struct nightly *n, struct err *e)
 
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&drive_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {
+		{&drive_argp, 0, NULL, 0}, {&outlets_argp, 0, NULL, 0}, {0}};
 	static const struct argp_option opts[] = {
 		{"plan", OPT_PLAN, NULL, 0,
 		 "say what would run tonight, in which order, what it costs and why; run nothing",

@@ -13,6 +13,7 @@
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/outlets.h"
 #include "orchestrator/cmd/terminal.h"
+#include "orchestrator/report/outlet.h"
 #include "orchestrator/report/regressions.h"
 
 extern const struct cmd cmd_regressions;

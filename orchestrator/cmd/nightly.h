@@ -11,6 +11,7 @@
 #include "experiments/history.h"
 #include "orchestrator/base/hours.h"
 #include "orchestrator/cmd/drive.h"
+#include "orchestrator/cmd/outlets.h"
 #include "orchestrator/method/due.h"
 #include "orchestrator/method/track.h"
 
@@ -20,6 +21,7 @@
 
 struct nightly_options {
 	struct drive_options drive;
+	struct outlets outlets;
 	const char *dir;
 	struct strv window;                    /* hours; empty: the site's, else all */
 	double minutes, node_hours, gpu_hours; /* of this night; 0: no bound */

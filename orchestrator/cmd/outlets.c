@@ -6,6 +6,7 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/webhook.h"
+#include "orchestrator/report/outlet.h"
 
 enum { OPT_METRICS = 768, OPT_WEBHOOK_FILE, OPT_WEBHOOK_ENV };
 

@@ -10,8 +10,12 @@
 #include <argp.h>
 #include <stdbool.h>
 
+#include "orchestrator/base/err.h"
+#include "orchestrator/base/str.h"
 #include "orchestrator/method/workspace.h"
-#include "orchestrator/report/outlet.h"
+
+struct outlet;
+struct outlet_night;
 
 struct outlets {
 	const char *metrics;                    /* file; NULL: none */

@@ -21,7 +21,6 @@ enum { OUTLET_TEXT_MAX = 160 };
 
 /* What a night was, for those who hold one. */
 struct outlet_night {
-	char night[11];
 	int64_t completed_us;
 	int status;            /* exit status */
 	double node_s, wall_s; /* that it took */

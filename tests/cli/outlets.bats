@@ -82,6 +82,26 @@ server() {
 	[ "$(LC_ALL=C tr -d '\012\040-\176' <line | wc -c)" -eq 0 ]
 }
 
+# A night with a canary on scheduler fake, in the workspace of the sample.
+night() {
+	mkdir -p night
+	cp "$TOP/tests/fixtures/recipes/canary.lua" night/
+	echo '{"sd_run": 0.005}' >truth.json
+	"$FETTLE" nightly night --fake truth.json --night 2026-11-30 "$@"
+}
+
+@test "metrics: rules, dashboard and documentation fit what a night writes" {
+	run -1 --separate-stderr night --metrics m.prom
+	[[ $stderr != *warning* ]]
+	run -0 promtool check metrics <m.prom
+	[ -z "$output" ]
+	run -0 promtool check rules "$MONITORING/fettle-rules.yml"
+	/usr/bin/python3 "$TOP/tests/cli/monitoring.py" m.prom "$MONITORING" >rules-test.yml
+	promtool test rules rules-test.yml
+	[ "$(sed -n 's/^fettle_night_status{.*} //p' m.prom)" -eq 1 ]
+	[ "$(sed -n 's/^fettle_night_completed_timestamp_seconds{.*} //p' m.prom)" -gt 1700000000 ]
+}
+
 # -- webhook ------------------------------------------------------------------------------------
 
 @test "webhook: what is new is posted once, and a closed one never" {
@@ -127,6 +147,19 @@ server() {
 	grep -q '^fettle_series_value' m.prom
 }
 
+@test "webhook: a night posts what it finds; what cannot be posted changes neither page nor status" {
+	server 404 200
+	run -1 --separate-stderr night --webhook-url-file url
+	[[ $stderr == *'fettle nightly: warning: the webhook answered with status 404'* ]]
+	[[ $output == *canary* ]]
+	run -1 --separate-stderr night --webhook-url-file url --json
+	[ -z "$stderr" ]
+	jq -e . <<<"$output"
+	jq -e '.text | startswith("fettle: ")' body-1.json
+	run -1 --separate-stderr night --webhook-url-file url
+	[ ! -e body-2.json ]
+}
+
 @test "webhook: the URL is a secret" {
 	echo 'https://hooks.example.org/services/s3cret' >url
 	chmod 644 url
@@ -151,11 +184,11 @@ server() {
 
 @test "mail: a header, an empty line, plain text" {
 	run -1 --separate-stderr --keep-empty-lines "$FETTLE" regressions --as mail --to 'ops@example.org'
-	echo "$output" >mail
-	[ "$(sed -n 1p mail)" = 'To: ops@example.org' ]
-	[ "$(sed -n 2p mail)" = 'Subject: fettle: 1 open regression: +5.2 % [+4.7, +5.7] step_time_ms mean of gpt-ddp on gpu' ]
-	[ "$(sed '/^$/q' mail | grep -vcE '^[A-Za-z-]+: [ -~]+$')" -eq 1 ] # the empty line
-	sed '1,/^$/d' mail | grep -q '^regression 1: worse, confirmed, open$'
+	echo "$output" >letter
+	[ "$(sed -n 1p letter)" = 'To: ops@example.org' ]
+	[ "$(sed -n 2p letter)" = 'Subject: fettle: 1 open regression: +5.2 % [+4.7, +5.7] step_time_ms mean of gpt-ddp on gpu' ]
+	[ "$(sed '/^$/q' letter | grep -vcE '^[A-Za-z-]+: [ -~]+$')" -eq 1 ] # the empty line
+	sed '1,/^$/d' letter | grep -q '^regression 1: worse, confirmed, open$'
 	run -2 "$FETTLE" regressions --as mail --to $'x@example.org\nBcc: y@example.org'
 	"$FETTLE" regressions ack 1 --note x
 	[ "$("$FETTLE" regressions --as mail | sed -n 1p)" = 'Subject: fettle: no open regression' ]
@@ -164,10 +197,10 @@ server() {
 @test "mail: a hostile name stays in its line" {
 	sqlite3 "$FETTLE_WORKSPACE/fettle.db" "UPDATE series SET workload = 'a' || char(10) || 'Bcc: x@example.org' || char(10) ||
 		char(228) || replace(hex(zeroblob(2000)), '0', 'w') WHERE workload = 'gpt-ddp'"
-	"$FETTLE" regressions --as mail >mail || true
-	[ "$(sed -n 1p mail | LC_ALL=C grep -c '^Subject: [ -~]*a Bcc: x@example.org [?]*w*\.\.\.')" -eq 1 ]
-	! grep -q '^Bcc' mail
-	[ "$(LC_ALL=C awk '{ if (length > n) n = length } END { print n }' mail)" -le 998 ]
+	"$FETTLE" regressions --as mail >letter || true
+	[ "$(sed -n 1p letter | LC_ALL=C grep -c '^Subject: [ -~]*a Bcc: x@example.org [?]*w*\.\.\.')" -eq 1 ]
+	run ! grep -q '^Bcc' letter
+	[ "$(LC_ALL=C awk '{ if (length > n) n = length } END { print n }' letter)" -le 998 ]
 	# the same in a message: no piece of it longer than Slack takes
 	[ "$("$FETTLE" regressions --as slack | jq '[.blocks[].text.text | length] | max')" -lt 3000 ]
 	[ "$("$FETTLE" regressions --as slack | jq '.blocks[0].text.text | length')" -lt 150 ]
@@ -177,7 +210,7 @@ server() {
 	sqlite3 "$FETTLE_WORKSPACE/fettle.db" "UPDATE series SET workload = '<!channel> \`*x*\` & @here' WHERE workload = 'gpt-ddp'"
 	"$FETTLE" regressions --as slack >m.json || true
 	jq -r '.. | strings' m.json >texts
-	! grep -q '[<>]' texts
+	run ! grep -q '[<>]' texts
 	grep -qF "&lt;!channel&gt; '*x*' &amp; @here" texts
 }
 
