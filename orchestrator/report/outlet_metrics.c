@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "experiments/regress.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/outlet.h"
 
@@ -113,7 +114,7 @@ static void series(struct buf *out, const struct outlet_view *v)
 		if (v->series[i].nights) {
 			begin_series(out, v, "series_last_night_timestamp_seconds",
 				     &v->series[i].row);
-			end(out, (double)nights_day(v->series[i].last) * DAY_S);
+			end(out, (double)regress_day(v->series[i].last) * DAY_S);
 		}
 	plain(out, v, "series_omitted", "Series that are not in this file, which is bounded.",
 	      (double)(v->n_series - series_shown(v)));
