@@ -50,6 +50,16 @@ for name, _, labels, _ in samples:
     assert set(labels) == told | {"workspace"}, (name, set(labels) ^ told)
 
 # -- form of the dashboard -----------------------------------------------------------------------
+# All that the schema knows of a dashboard and of a panel: it is closed.
+BOARD = """uid title description tags style timezone editable graphTooltip time timepicker fiscalYearStartMonth liveNow
+    weekStart refresh schemaVersion version panels templating annotations links""".split()
+PANEL = """type id tags targets title description transparent datasource gridPos links repeat maxDataPoints
+    transformations interval timeFrom timeShift options fieldConfig""".split()
+FIELD = """displayName description filterable unit decimals min max mappings thresholds color links noValue custom""".split()
+assert set(board) <= set(BOARD), set(board) - set(BOARD)
+for p in board["panels"]:
+    assert set(p) <= set(PANEL), set(p) - set(PANEL)
+    assert set(p["fieldConfig"]["defaults"]) <= set(FIELD), p["title"]
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 assert board["schemaVersion"] == 36 and 8 <= len(board["uid"]) <= 40 and board["title"]
 assert "id" not in board, "an id belongs to one Grafana"

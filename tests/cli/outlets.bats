@@ -40,7 +40,12 @@ server() {
 		import os; os.chmod("port.tmp", 0o600); os.rename("port.tmp", "url")
 		s.serve_forever()
 	END
-	/usr/bin/python3 server.py "$@" >server.log 2>&1 3>&- &
+	serve server.py "$@"
+}
+
+# Start a server, whose URL is in the file `url` once it listens.
+serve() {
+	/usr/bin/python3 "$@" >server.log 2>&1 3>&- &
 	echo $! >server.pid
 	for _ in $(seq 600); do
 		[ -s url ] && return
@@ -80,6 +85,13 @@ server() {
 	grep -F 'series="5"' <<<"$output" | head -1 >line
 	grep -qF 'workload="<script>alert(1)</script>\"'"'"'&\\x1b[31m",place=' line
 	[ "$(LC_ALL=C tr -d '\012\040-\176' <line | wc -c)" -eq 0 ]
+}
+
+@test "metrics: a file is bounded, and says what is not in it" {
+	"$FETTLE_BUILD/tests/bench/nights" big 2010 1
+	"$FETTLE" regressions -w big --metrics m.prom
+	[ "$(grep -c '^fettle_series_value{' m.prom)" -eq 2000 ]
+	grep -q '^fettle_series_omitted{.*} 10$' m.prom
 }
 
 # A night with a canary on scheduler fake, in the workspace of the sample.
@@ -147,6 +159,24 @@ night() {
 	grep -q '^fettle_series_value' m.prom
 }
 
+@test "webhook: a certificate that nobody vouches for is refused" {
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost 2>/dev/null
+	cat >tls.py <<-'END'
+		import http.server, os, ssl
+		s = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+		c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+		c.load_cert_chain("cert.pem", "key.pem")
+		s.socket = c.wrap_socket(s.socket, server_side=True)
+		os.umask(0o077)
+		open("tmp", "w").write("https://localhost:%d/s3cret" % s.server_port)
+		os.rename("tmp", "url")
+		s.serve_forever()
+	END
+	serve tls.py
+	run -4 "$FETTLE" regressions --webhook-url-file url
+	[[ $output == *'the webhook was not reached: '*certificate* ]]
+}
+
 @test "webhook: a night posts what it finds; what cannot be posted changes neither page nor status" {
 	server 404 200
 	run -1 --separate-stderr night --webhook-url-file url
@@ -212,6 +242,20 @@ night() {
 	jq -r '.. | strings' m.json >texts
 	run ! grep -q '[<>]' texts
 	grep -qF "&lt;!channel&gt; '*x*' &amp; @here" texts
+}
+
+@test "a hostile node is text in every format" {
+	sqlite3 "$FETTLE_WORKSPACE/fettle.db" "UPDATE cause SET kind = 'node', was = NULL, \"is\" = NULL,
+		key = '<b>\"\$(touch x)' || char(10, 27) || '\"} 1' WHERE rank = 1"
+	for format in metrics mail slack junit; do
+		"$FETTLE" regressions --as $format >"told.$format" || true
+		[ "$(LC_ALL=C tr -d '\012\040-\176' <"told.$format" | wc -c)" -eq 0 ]
+	done
+	promtool check metrics <told.metrics
+	grep -qF 'cause="node <b>\"$(touch x) \\x1b\"} 1"} 1' told.metrics
+	jq -r '.blocks[1].text.text' told.slack | grep -qF 'node &lt;b&gt;"$(touch x) \x1b"} 1'
+	xmllint --noout --schema "$TOP/tests/cli/junit.xsd" told.junit
+	grep -qF '1. node <b>"$(touch x) \x1b"} 1' told.mail
 }
 
 @test "junit: a test case a series, failed while a confirmed regression of it is open" {
