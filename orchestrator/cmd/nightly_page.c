@@ -7,6 +7,8 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/nightly.h"
+#include "orchestrator/report/regressions.h"
+#include "orchestrator/report/text.h"
 
 /* -- regressions ------------------------------------------------------------------------------ */
 
@@ -94,8 +96,13 @@ static void put_change(const struct nightly_regression *r, struct buf *b)
 	buf_printf(b, "  %lld  since %s", (long long)r->row.id, r->row.night);
 	if (!c)
 		return;
-	buf_printf(b, "  %s%s%s, %s %+.1f %%", r->series.workload, *r->series.place ? " on " : "",
-		   r->series.place, r->series.metric, 100 * c->est);
+	buf_str(b, "  ");
+	text_line(b, r->series.workload);
+	buf_str(b, *r->series.place ? " on " : "");
+	text_line(b, r->series.place);
+	buf_str(b, ", ");
+	text_line(b, r->series.metric);
+	buf_printf(b, " %+.1f %%", 100 * c->est);
 	if (isfinite(c->lo) && isfinite(c->hi))
 		buf_printf(b, " [%+.1f, %+.1f]", 100 * c->lo, 100 * c->hi);
 	if (r->n_changes > 1)
@@ -104,11 +111,18 @@ static void put_change(const struct nightly_regression *r, struct buf *b)
 
 static void put_cause(const struct cause_row *c, struct buf *b)
 {
-	buf_printf(b, "\n     likeliest cause: %s", c->key);
-	if (c->was || c->is)
-		buf_printf(b, " %s -> %s", c->was ? c->was : "(none)", c->is ? c->is : "(none)");
+	buf_str(b, "\n     likeliest cause: ");
+	regression_cause(c, b);
 	if (c->proved)
 		buf_str(b, ", proved: the re-run differed in nothing else");
+}
+
+static void put_state(const struct regression_row *r, struct buf *b)
+{
+	buf_printf(b, "\n     %s%s", regression_state_name(r->state), r->who ? " by " : "");
+	text_line(b, r->who ? r->who : "");
+	buf_str(b, r->note ? ": " : "");
+	text_line(b, r->note ? r->note : "");
 }
 
 static void put_regression(const struct nightly_regression *r, struct buf *b)
@@ -117,9 +131,7 @@ static void put_regression(const struct nightly_regression *r, struct buf *b)
 	if (r->row.level == CHANGE_CONFIRMED && r->n_causes)
 		put_cause(&r->causes[0], b);
 	if (r->row.state != REGRESSION_OPEN)
-		buf_printf(b, "\n     %s%s%s%s%s", regression_state_name(r->row.state),
-			   r->row.who ? " by " : "", r->row.who ? r->row.who : "",
-			   r->row.note ? ": " : "", r->row.note ? r->row.note : "");
+		put_state(&r->row, b);
 	buf_char(b, '\n');
 }
 
@@ -142,7 +154,23 @@ static enum part part_of(const struct regression_row *r)
 	return r->state == REGRESSION_OPEN ? PART_ALARM : PART_KNOWN;
 }
 
-static void put_regressions(const struct nightly_regression *v, size_t n, struct buf *b)
+/* Where a canary came to no point, that nothing moved would be too much said. */
+static bool is_blind(const struct nightly *n)
+{
+	bool blind = false;
+
+	for (size_t i = 0; i < n->n_items; i++) {
+		const struct nightly_item *it = &n->items[i];
+
+		if (it->due.canary && it->result.outcome == NIGHTLY_ENDED)
+			return false;
+		blind = blind || (it->due.canary && it->result.outcome == NIGHTLY_STOPPED);
+	}
+	return blind;
+}
+
+static void put_regressions(const struct nightly *night, const struct nightly_regression *v,
+			    size_t n, struct buf *b)
 {
 	static const char *const heads[PARTS] = {
 		[PART_ALARM] = "CONFIRMED regressions, open",
@@ -167,7 +195,8 @@ static void put_regressions(const struct nightly_regression *v, size_t n, struct
 		}
 	}
 	if (!any)
-		buf_str(b, "\nnothing moved: no open regression, no suspicion\n");
+		buf_printf(b, "\n%s: no open regression, no suspicion\n",
+			   is_blind(night) ? "no canary measured anything" : "nothing moved");
 }
 
 /* -- what ran --------------------------------------------------------------------------------- */
@@ -336,7 +365,7 @@ static int put_page(struct nightly *n, struct buf *b, struct err *e)
 		buf_str(b, "  nothing ran\n");
 	put_checks(n, false, "re-runs of suspicions", b);
 	put_checks(n, true, "fixes whose environment changed", b);
-	put_regressions(v, count, b);
+	put_regressions(n, v, count, b);
 	put_left(n, b);
 	put_faults(n, b);
 	put_cost(n, b);

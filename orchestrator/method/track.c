@@ -27,6 +27,7 @@ enum {
 	BACK_POINTS = 2,     /* newest points that close a suspicion */
 	GONE_POINTS = 3,     /* that close what was confirmed */
 	BLAME_NIGHTS = 4,    /* after a verdict, in which its causes are ranked again */
+	USUAL_NIGHTS = 14,   /* what was better for so long is missed when it ends */
 	HISTORY_NIGHTS = 14, /* an older change of what was imported later is news to nobody */
 };
 static const int64_t DAY_US = 86400000000;
@@ -195,7 +196,9 @@ static bool is_return(struct track *t, const struct past_series *s, const struct
 		    (!last || strcmp(c->night, last->night) >= 0))
 			last = c;
 	}
-	if (!last || past_sign(last) == sign_of(f->est))
+	if (!last || past_sign(last) == sign_of(f->est) ||
+	    (last->direction == CHANGE_BETTER &&
+	     f->span.day >= regress_day(last->night) + USUAL_NIGHTS))
 		return false;
 	from = past_at(s, regress_day(last->night));
 	if (from >= f->at)

@@ -134,6 +134,21 @@ measured() {
 	echo "$output"
 	[[ $output == *'canary  one '*'STOPPED: no trial has throughput_samples_per_s: no point (campaign 1)'* ]]
 	[[ $output == *"next: "*"fettle status 1 -w "* ]]
+	[[ $output == *'no canary measured anything: no open regression'* && $output != *'nothing moved'* ]]
+}
+
+@test "what people and files call things does not act on the terminal that shows the page" {
+	{
+		echo time,latency
+		for i in {1..20}; do printf '2026-10-%02d,%d\n' "$i" $((i > 12 ? 150 + i % 2 : 100 + i % 2)); done
+	} >runs.csv
+	"$FETTLE" history import -w ws --workload $'\033[2Jw\nx' --metric latency:down runs.csv
+	"$FETTLE" regressions -w ws ack 1 --note $'\033]0;x\007\nall is well' --by $'\033[2J'
+	canary one
+	nightly --night 2026-10-21 >out
+	grep -q 'x1b\[2Jw x, latency +' out
+	grep -q 'acknowledged by .*: .*all is well' out
+	[ "$(LC_ALL=C tr -d '\012\040-\176' <out | wc -c)" -eq 0 ]
 }
 
 @test "sweeps are strict unless they say otherwise; the page tells what they find and their false wins" {

@@ -470,6 +470,33 @@ static void test_accepted_is_normal(void **state)
 	db_close(s.db);
 }
 
+/* What was better for weeks is what people are used to: its end is told, though it only goes back.
+ */
+static void test_better_ends(void **state)
+{
+	struct scene s;
+	struct wanted_row w = {0};
+
+	(void)state;
+	scene_open(&s);
+	play(&s, 0, 29, 1);
+	confirm(&s, 30, 1.06);
+	play(&s, 32, 36, 1.06);
+	play(&s, 37, 38, 1);
+	assert_int_equal(wanted(&s, NULL), 0);
+	play(&s, 39, 49, 1);
+	confirm(&s, 50, 1.06);
+	play(&s, 52, 79, 1.06);
+	play(&s, 80, 81, 1);
+	assert_int_equal(wanted(&s, &w), 1);
+	assert_string_equal(w.since, night_of(80));
+	assert_true(w.est < -0.04);
+	assert_int_equal(rerun_quietly(&s, w.regression, 82, 1, NULL, 3), RERUN_CONFIRMED);
+	assert_int_equal(play(&s, 82, 90, 1).open_confirmed, 1);
+	free(w.changed);
+	db_close(s.db);
+}
+
 static void play_pair(struct scene *s, int from, int to, double level, double pair)
 {
 	for (int night = from; night <= to; night++) {
@@ -731,6 +758,7 @@ int main(void)
 		cmocka_unit_test(test_fixed_comes_back),
 		cmocka_unit_test(test_accepted_is_normal),
 		cmocka_unit_test(test_accepted_pair),
+		cmocka_unit_test(test_better_ends),
 		cmocka_unit_test(test_imported_and_observed),
 		cmocka_unit_test(test_hang),
 		cmocka_unit_test(test_old_history),
