@@ -105,6 +105,7 @@ night() {
 @test "metrics: rules, dashboard and documentation fit what a night writes" {
 	run -1 --separate-stderr night --metrics m.prom
 	[[ $stderr != *warning* ]]
+	[ "$(LC_ALL=C tr -d '\012\040-\176' <<<"$output" | wc -c)" -eq 0 ]
 	run -0 promtool check metrics <m.prom
 	[ -z "$output" ]
 	run -0 promtool check rules "$MONITORING/fettle-rules.yml"
