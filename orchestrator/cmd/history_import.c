@@ -121,6 +121,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->rules.time = arg;
 		return 0;
 	case OPT_WORKLOAD:
+		if (!*arg)
+			argp_error(state, "--workload wants a name");
 		a->rules.workload = arg;
 		return 0;
 	case OPT_PLACE:

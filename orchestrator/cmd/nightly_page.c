@@ -16,8 +16,11 @@ static bool is_news(const struct nightly *n, const struct regression_row *r)
 {
 	switch (r->state) {
 	case REGRESSION_OPEN:
-	case REGRESSION_ACKNOWLEDGED:
 		return true;
+	case REGRESSION_ACKNOWLEDGED:
+		if (!str_eq(r->who, "fettle")) /* else long past when it was imported */
+			return true;
+		break;
 	case REGRESSION_FIXED:
 	case REGRESSION_ACCEPTED:
 	case REGRESSION_TRANSIENT:
@@ -164,7 +167,7 @@ static bool is_blind(const struct nightly *n)
 
 		if (it->due.canary && it->result.outcome == NIGHTLY_ENDED)
 			return false;
-		blind = blind || (it->due.canary && it->result.outcome == NIGHTLY_STOPPED);
+		blind = blind || (it->due.canary && it->result.outcome != NIGHTLY_IDLE);
 	}
 	return blind;
 }
@@ -266,8 +269,11 @@ static void put_checks(const struct nightly *n, bool fixes, const char *head, st
 		if (!any)
 			buf_printf(b, "\n%s\n", head);
 		any = true;
-		buf_printf(b, "  %s: %s%s%s\n", c->about, nightly_outcome_name(c->result.outcome),
-			   c->result.said ? ": " : "", c->result.said ? c->result.said : "");
+		buf_printf(b, "  %s: ", c->about);
+		if (c->result.outcome != NIGHTLY_IDLE || !c->result.said)
+			buf_printf(b, "%s%s", nightly_outcome_name(c->result.outcome),
+				   c->result.said ? ": " : "");
+		buf_printf(b, "%s\n", c->result.said ? c->result.said : "");
 	}
 }
 
@@ -317,9 +323,9 @@ static void put_cost(const struct nightly *n, struct buf *b)
 		buf_printf(b, "%.3g GPU-h, ", n->spent_gpu_s / 3600);
 	buf_str(b, text);
 	if (n->o->gpu_hours > 0)
-		buf_printf(b, "; it may be %.3g GPU-h", n->o->gpu_hours);
+		buf_printf(b, " of at most %.3g GPU-h", n->o->gpu_hours);
 	if (n->o->node_hours > 0)
-		buf_printf(b, "; it may be %.3g node-h", n->o->node_hours);
+		buf_printf(b, " of at most %.3g node-h", n->o->node_hours);
 	buf_printf(b, "\nfalse wins of the sweeps to expect in a year: at most %.3g\n",
 		   n->false_wins_year);
 }

@@ -296,7 +296,7 @@ static void run_rerun(struct nightly *n, const struct wanted_row *w)
 		return;
 	}
 	if (!planned && !is_open(n, w->campaign)) {
-		put(&c->result, NIGHTLY_IDLE, 0, xstrdup("measured again on another night"));
+		put(&c->result, NIGHTLY_IDLE, 0, xstrdup("to be measured again on another night"));
 		return;
 	}
 	go(n, w->campaign, &c->result);

@@ -70,6 +70,9 @@ points() {
 	[[ $output == *"knows no time zone Mars/Olympus"* ]]
 	run "$FETTLE" history import
 	[[ $output == *"which file?"* ]]
+	run "$FETTLE" history import --workload '' gpt.csv
+	[ "$status" = 2 ] || [ "$status" = 64 ]
+	[[ $output == *"--workload wants a name"* ]]
 	# 03:00 in Tokyo is 18:00 the day before in UTC
 	"$FETTLE" history import --zone Asia/Tokyo --workload t gpt.csv
 	sqlite3 -readonly ws/fettle.db "SELECT DISTINCT night, at_utc FROM v_series WHERE workload = 't' ORDER BY 1" >got

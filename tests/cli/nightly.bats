@@ -137,6 +137,17 @@ measured() {
 	[[ $output == *'no canary measured anything: no open regression'* && $output != *'nothing moved'* ]]
 }
 
+@test "what an imported history had been through before is in the list, and not on the page of every night" {
+	{
+		echo time,latency
+		for i in {0..59}; do echo "$(date -d "2026-08-01 +$i days" +%F),$((i > 29 ? 150 + i % 2 : 100 + i % 2))"; done
+	} >runs.csv
+	"$FETTLE" history import -w ws --workload old --metric latency:down runs.csv
+	"$FETTLE" regressions -w ws | grep -q 'latency .*of old'
+	canary one
+	[[ $(nightly --night 2026-11-21) == *'nothing moved'* ]]
+}
+
 @test "what people and files call things does not act on the terminal that shows the page" {
 	{
 		echo time,latency
@@ -190,6 +201,7 @@ measured() {
 	sweep 'budget = { minutes = 600 },'
 	run -3 nightly --night 2026-11-29 --node-hours 0.005
 	echo "$output"
+	[[ $output == *' of at most 0.005 node-h'* ]]
 	[[ $output == *'left for the next night'*'sweep   fake '*'left: the night has spent what it may'* ]]
 	[ "$(sql 'SELECT state FROM campaign')" = running ]
 	trials=$(sql 'SELECT count(*) FROM trial')
