@@ -33,6 +33,8 @@ static const struct word {
 	{"reopen", VERB_STATE, REGRESSION_OPEN}, {"bisect", VERB_BISECT, REGRESSION_OPEN},
 };
 
+enum { NOTE_MAX = 1000 }; /* lists, pages and messages hold it whole */
+
 struct args {
 	struct drive_options drive;
 	const struct word *word; /* NULL: the list */
@@ -117,7 +119,7 @@ static void check(const struct args *a, struct argp_state *state)
 {
 	if (a->word && !a->id)
 		argp_error(state, "which regression? `fettle regressions` lists their numbers");
-	if (a->word && a->word->verb == VERB_STATE && !a->note)
+	if (a->word && a->word->verb == VERB_STATE && (!a->note || !*a->note))
 		argp_error(state, "%s wants --note TEXT: why, for whoever reads it next year",
 			   a->word->name);
 	if ((a->note || a->by) && (!a->word || a->word->verb != VERB_STATE))
@@ -140,6 +142,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->all = true;
 		return 0;
 	case OPT_NOTE:
+		if (strlen(arg) > NOTE_MAX)
+			argp_error(state, "--note wants at most %d bytes", NOTE_MAX);
 		a->note = arg;
 		return 0;
 	case OPT_BY:

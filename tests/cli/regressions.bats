@@ -134,6 +134,9 @@ bisection() {
 	[[ $output == *'did you mean ack?'* ]]
 	run -2 "$FETTLE" regressions ack 1
 	[[ $output == *'--note TEXT'* ]]
+	run -2 "$FETTLE" regressions ack 1 --note ''
+	run -2 "$FETTLE" regressions ack 1 --note "$(printf %1001s x)"
+	[[ $output == *'at most 1000 bytes'* ]]
 	run -2 "$FETTLE" regressions show
 	run -2 "$FETTLE" regressions show one
 	run -2 "$FETTLE" regressions show 1 --note x
