@@ -325,6 +325,19 @@ struct node_row {
 int query_nodes(struct db *db, int64_t campaign, struct node_row **out, size_t *n, struct err *e);
 void node_rows_free(struct node_row *v, size_t n);
 
+/* Every attempt with the time that its allocation held, by its part: until the next attempt of the
+ * allocation ended its own, when it was told; 0: not known. */
+struct run_row {
+	int64_t stage;
+	int block, attempt; /* block: index */
+	enum attempt_state state;
+	char *reason;
+	int64_t start_us, end_us;
+};
+int query_runs(struct db *db, int64_t campaign, struct run_row **out, size_t *n,
+	       struct err *e); /* by stage, block, attempt */
+void run_rows_free(struct run_row *v, size_t n);
+
 /* What an ablate stage found about one of its treatment arms, the fix without one change. */
 struct ablation_row {
 	int64_t stage, arm;

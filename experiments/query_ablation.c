@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What ablate stages found, and on which nodes the stages ran. */
+/* What ablate stages found, on which nodes the stages ran, and when. */
 #include "experiments/query.h"
 
 #include <stdlib.h>
@@ -7,13 +7,23 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { NODES, PUT, LIST };
+enum { NODES, RUNS, PUT, LIST };
 const char *const query_sql_ablation[] = {
 	[NODES] = "SELECT s.id AS stage, s.kind, n.node, count(DISTINCT b.id) AS blocks "
 		  "FROM stage s JOIN block b ON b.stage = s.id "
 		  "JOIN attempt a ON a.block = b.id AND a.state = 'valid' "
 		  "JOIN allocation_node n ON n.allocation = a.allocation "
 		  "WHERE s.campaign = :campaign GROUP BY s.id, n.node ORDER BY s.seq, n.node",
+	/* The blocks of an allocation run one behind another: each begins where the one before it
+	 * ended. */
+	[RUNS] = "SELECT b.stage, b.idx, a.number, a.state, a.reason, "
+		 "coalesce(max(l.start_us, lag(a.ended_us) OVER part), l.start_us, 0) AS start_us, "
+		 "coalesce(CASE WHEN lead(a.id) OVER part IS NULL THEN l.end_us END, a.ended_us, "
+		 "l.end_us, 0) AS end_us "
+		 "FROM attempt a JOIN allocation l ON l.id = a.allocation "
+		 "JOIN block b ON b.id = a.block WHERE l.campaign = :campaign "
+		 "WINDOW part AS (PARTITION BY a.allocation ORDER BY a.id) "
+		 "ORDER BY b.stage, b.idx, a.number",
 	[PUT] = "INSERT INTO ablation(arm, knobs, n, est, lo, hi, outcome, reason) "
 		"VALUES (:arm, :knobs, :n, :est, :lo, :hi, :outcome, :reason)",
 	[LIST] = "SELECT r.stage, x.arm, x.knobs, x.n, x.est, x.lo, x.hi, x.outcome, x.reason "
@@ -55,6 +65,44 @@ void node_rows_free(struct node_row *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		free(v[i].node);
+	free(v);
+}
+
+int query_runs(struct db *db, int64_t campaign, struct run_row **out, size_t *n, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(RUNS), "list when attempts ran", e);
+	struct run_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":campaign", campaign);
+	while (stmt_row(&s)) {
+		struct run_row *r;
+
+		v = xgrow(v, used, &cap, sizeof *v);
+		r = &v[used++];
+		r->stage = col_i64(&s, "stage");
+		r->block = col_int(&s, "idx");
+		r->attempt = col_int(&s, "number");
+		COL_WORD(&s, "state", attempt_state, &r->state);
+		r->reason = col_text(&s, "reason");
+		r->start_us = col_i64(&s, "start_us");
+		r->end_us = col_i64(&s, "end_us");
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		run_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void run_rows_free(struct run_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i].reason);
 	free(v);
 }
 

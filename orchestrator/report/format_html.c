@@ -5,10 +5,10 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/html.h"
 #include "orchestrator/report/html_doc.h"
+#include "orchestrator/report/html_pictures.h"
 #include "orchestrator/report/tlog.h"
 
 static const char css[] =
-	"main{max-width:1100px}\n"
 	"section>p,section>ul,header>p{max-width:80ch}\n"
 	"section>p,section>ul,section>pre,section>.wide,section>figure{margin:0 0 14px}\n"
 	"h1{margin-bottom:10px}h2{border-top:1px solid var(--line);padding-top:24px}\n"
@@ -25,6 +25,24 @@ static const char css[] =
 	".wide td{overflow-wrap:normal;max-width:520px}\n"
 	"@media screen and (max-width:640px){body{padding:20px 14px 48px}}\n"
 	"@media print{nav{display:none}pre{white-space:pre-wrap}}\n";
+
+/* Behind which section a picture stands. */
+static const struct {
+	tlog_section *section;
+	html_picture *draw;
+} pictures[] = {
+	{tlog_summary, html_waterfall}, {tlog_summary, html_forest},  {tlog_hypotheses, html_split},
+	{tlog_validation, html_pairs},  {tlog_faults, html_timeline},
+};
+
+static void draw_pictures(const struct report *r, tlog_section *section, struct doc *doc)
+{
+	for (size_t i = 0; i < ARRAY_LEN(pictures); i++)
+		if (pictures[i].section == section) {
+			doc_picture(doc);
+			pictures[i].draw(r, doc->out);
+		}
+}
 
 /* The headings of sections stand in the body as it was made, escaped. */
 static void contents(const char *body, struct buf *out)
@@ -46,7 +64,7 @@ static void contents(const char *body, struct buf *out)
 static int write_html(const struct report *r, struct buf *b, struct err *e)
 {
 	_cleanup_free_ char *title = xasprintf("Tuning log: %s", r->campaign.name);
-	struct buf head = {0}, body = {0};
+	struct buf sheet = {0}, head = {0}, body = {0};
 	struct doc top = {.writer = &html_doc_writer, .out = &head},
 		   doc = {.writer = &html_doc_writer, .out = &body};
 
@@ -54,11 +72,16 @@ static int write_html(const struct report *r, struct buf *b, struct err *e)
 	tlog_head(r, &top);
 	doc_end(&top);
 	for (tlog_section *const *s = tlog_sections; *s; s++)
-		if (*s != tlog_head)
+		if (*s != tlog_head) {
 			(*s)(r, &doc);
+			draw_pictures(r, *s, &doc);
+		}
 	doc_end(&doc);
 
-	html_head(b, title, css);
+	buf_str(&sheet, svg_css);
+	buf_str(&sheet, html_pictures_css);
+	buf_str(&sheet, css);
+	html_head(b, title, sheet.data);
 	buf_str(b, "<header>\n");
 	buf_str(b, head.data);
 	contents(body.data, b);
@@ -66,6 +89,7 @@ static int write_html(const struct report *r, struct buf *b, struct err *e)
 	buf_str(b, body.data);
 	buf_str(b, "</main>\n");
 	html_tail(b);
+	buf_free(&sheet);
 	buf_free(&head);
 	buf_free(&body);
 	return 0;

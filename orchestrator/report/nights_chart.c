@@ -27,9 +27,6 @@ enum {
 };
 
 const char nights_chart_css[] =
-	"svg{display:block;width:100%;height:auto;overflow:visible}\n"
-	"svg text{font-size:12px;fill:var(--soft);font-variant-numeric:tabular-nums}\n"
-	".grid{stroke:var(--line)}\n"
 	".run{stroke:var(--data);opacity:.3;fill:none}\n"
 	".pts{stroke:var(--data);stroke-width:3.6;stroke-linecap:round;fill:none}\n"
 	".pts.many{stroke-width:2.4}.run.many{opacity:.12}\n"

@@ -10,6 +10,7 @@
 #include "orchestrator/report/nights.h"
 #include "orchestrator/report/nights_chart.h"
 #include "orchestrator/report/regressions.h"
+#include "orchestrator/report/svg.h"
 
 enum {
 	LANES_MAX = 16,       /* keys of the time line; the others share one */
@@ -688,6 +689,7 @@ void nights_page(const char *title, const struct nights_series *v, size_t n,
 
 	measure(&p);
 	buf_str(&sheet, css);
+	buf_str(&sheet, svg_css);
 	buf_str(&sheet, nights_chart_css);
 	html_head(out, title, sheet.data);
 	header(&p, title);

@@ -28,6 +28,7 @@ static void stage_done(struct report_stage *s)
 	for (size_t i = 0; i < s->n_arms; i++) {
 		free(s->arms[i].label);
 		free(s->arms[i].config_text);
+		free(s->arms[i].values);
 	}
 	free(s->arms);
 	free(s->note);
@@ -57,6 +58,9 @@ void report_free(struct report *r)
 		hypothesis_done(&r->hyps[i]);
 	}
 	hypothesis_rows_free(rows, r->n_hyps);
+	for (size_t i = 0; i < r->n_profiles; i++)
+		free(r->profiles[i].config_text);
+	free(r->profiles);
 	report_objectives_done(r);
 	report_sizes_done(r);
 	report_canaries_done(r);
@@ -74,6 +78,7 @@ void report_free(struct report *r)
 	ablation_rows_free(r->ablations, r->n_ablations);
 	free(r->rungs);
 	node_rows_free(r->nodes, r->n_nodes);
+	run_rows_free(r->runs, r->n_runs);
 	account_rows_free(r->account, r->n_account);
 	consumed_row_done(&r->consumed);
 	host_rows_free(r->hosts, r->n_hosts);
@@ -101,16 +106,20 @@ struct loader {
 static void arm_values(const struct value_row *v, size_t n, int64_t arm, struct report_arm *out)
 {
 	_cleanup_free_ double *x = xcalloc(n + 1, sizeof *x);
-	size_t k = 0;
+	size_t k = 0, cap = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (v[i].arm != arm)
 			continue;
 		out->n++;
 		out->failed += v[i].state == TRIAL_FAILED;
-		if (v[i].state == TRIAL_OK && isfinite(v[i].value))
-			x[k++] = v[i].value;
+		if (v[i].state != TRIAL_OK || !isfinite(v[i].value))
+			continue;
+		x[k] = v[i].value;
+		out->values = xgrow(out->values, k, &cap, sizeof *out->values);
+		out->values[k++] = (struct report_value){v[i].block_index, v[i].value};
 	}
+	out->n_values = k;
 	out->mean = stats_mean(x, k);
 	out->sd = stats_sd(x, k);
 }
@@ -548,6 +557,56 @@ static int load_fix(struct loader *l, struct err *e)
 	return query_config_get(l->db, r->fix.config, &r->fix_config, e);
 }
 
+static double share_of(const struct signal_row *v, size_t n, const char *metric)
+{
+	double share = signal_rows_mean(v, n, metric);
+
+	return isfinite(share) ? fmin(fmax(share, 0), 1) : NAN;
+}
+
+/* False: the profiler saw no step. What is left of the step is idle or was not told apart. */
+static bool split(const struct signal_row *v, size_t n, double part[REPORT_PARTS])
+{
+	double wait = share_of(v, n, "data_gap_ratio"), left = 1;
+
+	part[PART_COMPUTE] = share_of(v, n, "compute_ratio");
+	part[PART_COMMUNICATION] = share_of(v, n, "comm_exposed_ratio");
+	part[PART_COPIES] = share_of(v, n, "copy_exposed_ratio");
+	part[PART_DATA] = isfinite(wait) ? wait : share_of(v, n, "data_wait_ratio");
+	if (!isfinite(part[PART_COMPUTE]))
+		return false;
+	for (int k = 0; k < PART_REST; k++) {
+		part[k] = isfinite(part[k]) ? fmin(part[k], left) : 0;
+		left -= part[k];
+	}
+	part[PART_REST] = left;
+	return true;
+}
+
+static int load_profiles(struct loader *l, struct err *e)
+{
+	struct report *r = l->r;
+	int rc = 0;
+
+	r->profiles = xcalloc(r->n_stages + 1, sizeof *r->profiles);
+	for (size_t i = 0; rc == 0 && i < r->n_stages; i++) {
+		struct report_profile *p = &r->profiles[r->n_profiles];
+		struct signal_row *v = NULL;
+		size_t n = 0;
+
+		if (r->stages[i].kind != STAGE_PROFILE || r->stages[i].n_arms == 0)
+			continue;
+		rc = query_arm_signals(l->db, l->stages[i].arms[0].id, &v, &n, e);
+		if (rc == 0 && split(v, n, p->part)) {
+			p->round = r->stages[i].round;
+			p->config_text = xstrdup(r->stages[i].arms[0].config_text);
+			r->n_profiles++;
+		}
+		signal_rows_free(v, n);
+	}
+	return rc;
+}
+
 /* The account of alpha is never stored: it is replayed from the verdicts, in order. */
 static void load_alpha(struct loader *l)
 {
@@ -656,6 +715,8 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 	    (rc = query_ablations(db, campaign, &r->ablations, &r->n_ablations, e)) == 0)
 		rc = query_nodes(db, campaign, &r->nodes, &r->n_nodes, e);
 	if (rc == 0)
+		rc = query_runs(db, campaign, &r->runs, &r->n_runs, e);
+	if (rc == 0)
 		rc = query_account(db, campaign, &r->account, &r->n_account, e);
 	if (rc == 0)
 		rc = query_consumed(db, campaign, &r->consumed, e);
@@ -665,6 +726,8 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 		rc = query_campaign_sources(db, campaign, &r->sources, &r->n_sources, e);
 	if (rc == 0)
 		rc = report_objectives_load(db, r, l.stages, l.n_stages, e);
+	if (rc == 0)
+		rc = load_profiles(&l, e);
 	if (rc == 0)
 		rc = report_sizes_load(db, r, l.stages, l.n_stages, e);
 	if (rc == 0)

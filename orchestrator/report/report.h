@@ -22,6 +22,27 @@ struct report_arm {
 	char *label, *config_text;
 	size_t n, failed;
 	double mean, sd; /* over timed, ok trials; NaN when none */
+	struct report_value {
+		int block; /* index in its stage */
+		double value;
+	} * values; /* of those trials, by block */
+	size_t n_values;
+};
+
+/* Where the time of a step goes, as shares of it; they sum up to 1. */
+enum report_part {
+	PART_COMPUTE,
+	PART_COMMUNICATION, /* that nothing hides */
+	PART_COPIES,        /* likewise */
+	PART_DATA,          /* waiting for it */
+	PART_REST,
+};
+enum { REPORT_PARTS = PART_REST + 1 };
+/* Of a configuration that was looked at under the profiler. */
+struct report_profile {
+	int round;
+	char *config_text;
+	double part[REPORT_PARTS];
 };
 
 /* A stage as it went. */
@@ -122,6 +143,8 @@ struct report {
 	size_t n_hyps;
 	struct finding_row *findings;
 	size_t n_findings;
+	struct report_profile *profiles; /* by round */
+	size_t n_profiles;
 	struct signal_row *signals; /* of the baseline */
 	size_t n_signals;
 	struct fault_row *faults;
@@ -166,6 +189,8 @@ struct report {
 	size_t n_series;
 	struct node_row *nodes;
 	size_t n_nodes;
+	struct run_row *runs;
+	size_t n_runs;
 	struct kvs effective; /* knob -> value in the baseline's processes; absent: not seen */
 	struct alpha_ledger alpha;
 	struct source_row *sources; /* the texts that the campaign runs on */

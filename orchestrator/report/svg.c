@@ -7,6 +7,11 @@
 
 #include "orchestrator/report/html.h"
 
+const char
+	svg_css[] = "svg{display:block;width:100%;height:auto;overflow:visible}\n"
+		    "svg text{font-size:12px;fill:var(--soft);font-variant-numeric:tabular-nums}\n"
+		    ".grid{stroke:var(--line)}\n";
+
 /* A tenth, without what says nothing: "12", "-0.5". A page holds ten thousands of these. */
 static void put(struct buf *out, double v)
 {
@@ -72,12 +77,18 @@ void svg_line(struct buf *out, const char *class, double x1, double y1, double x
 
 void svg_rect(struct buf *out, const char *class, double x, double y, double w, double h)
 {
+	svg_rect_titled(out, class, x, y, w, h, NULL);
+}
+
+void svg_rect_titled(struct buf *out, const char *class, double x, double y, double w, double h,
+		     const char *title)
+{
 	buf_printf(out, "<rect class=\"%s\"", class);
 	attribute(out, "x", x);
 	attribute(out, "y", y);
 	attribute(out, "width", w);
 	attribute(out, "height", h);
-	buf_str(out, "/>");
+	close_titled(out, "rect", title);
 }
 
 void svg_dot(struct buf *out, const char *class, double x, double y, double r, const char *title)

@@ -10,12 +10,18 @@
 
 #include "orchestrator/base/str.h"
 
+/* How every picture looks: to be among the style sheets of a page that has one. */
+extern const char svg_css[];
+
 /* `alternative` says in words what the picture shows. It is as wide as its place in the page. */
 void svg_begin(struct buf *out, double width, double height, const char *alternative);
 void svg_end(struct buf *out);
 
 void svg_line(struct buf *out, const char *class, double x1, double y1, double x2, double y2);
 void svg_rect(struct buf *out, const char *class, double x, double y, double w, double h);
+/* With a title as that of svg_dot(). */
+void svg_rect_titled(struct buf *out, const char *class, double x, double y, double w, double h,
+		     const char *title);
 /* A disc; `title` (may be NULL) is shown when a pointer rests on it. */
 void svg_dot(struct buf *out, const char *class, double x, double y, double r, const char *title);
 /* A square on its corner, of half-diagonal r. */

@@ -82,6 +82,10 @@ documented() {
 	run ! grep -E '(src|href)="?[^"#]|<script|@import|url\(' "$BATS_TEST_TMPDIR/r.html"
 	[ "$(grep -c '<h2>[1-5]\. ' "$BATS_TEST_TMPDIR/r.html")" -eq 5 ]
 	grep -q '<strong>accepted</strong>' "$BATS_TEST_TMPDIR/r.html"
+	# the way to the fix, all effects, the pairs of each validation and of the final stage, when
+	[ "$(grep -c '<figure' "$BATS_TEST_TMPDIR/r.html")" -ge 5 ]
+	[ "$(grep -c 'role="img" aria-label="[A-Z]' "$BATS_TEST_TMPDIR/r.html")" -ge 5 ]
+	grep -q 'No trial ran under the profiler' "$BATS_TEST_TMPDIR/r.html"
 }
 
 @test "report -o: the old file stays when the new one cannot be written" {

@@ -93,23 +93,37 @@ static struct recipe sample_recipe = {
 };
 
 static struct report_arm sample_aa[] = {
-	{"default A", "default", 4, 0, 1000.5, 12.25},
-	{"default B", "default", 4, 1, 1004, 10.5},
+	{"default A", "default", 4, 0, 1000.5, 12.25, NULL, 0},
+	{"default B", "default", 4, 1, 1004, 10.5, NULL, 0},
 };
 static struct report_arm sample_screen[] = {
-	{"default", "default", 2, 0, 1001, 11},
-	{"num_workers=2", "num_workers=2", 2, 0, 1290, 9},
-	{"num_workers=4", "num_workers=4", 2, 0, 990, 30},
-	{"alloc_conf=128", "alloc_conf=128", 2, 0, 1000, NAN},
-	{"batch_size=64", "batch_size=64", 2, 2, NAN, NAN},
+	{"default", "default", 2, 0, 1001, 11, NULL, 0},
+	{"num_workers=2", "num_workers=2", 2, 0, 1290, 9, NULL, 0},
+	{"num_workers=4", "num_workers=4", 2, 0, 990, 30, NULL, 0},
+	{"alloc_conf=128", "alloc_conf=128", 2, 0, 1000, NAN, NULL, 0},
+	{"batch_size=64", "batch_size=64", 2, 2, NAN, NAN, NULL, 0},
 };
+static struct report_value sample_before[] = {{0, 990}, {1, 1000}, {2, 1010}, {3, 1000}};
+static struct report_value sample_after[] = {{0, 1270}, {1, 1280}, {2, 1290}, {3, 1280}};
 static struct report_arm sample_confirm[] = {
-	{"default", "default", 4, 0, 1000, 10},
-	{"num_workers=2", "num_workers=2", 4, 0, 1280, 10},
+	{"default", "default", 4, 0, 1000, 10, sample_before, 4},
+	{"num_workers=2", "num_workers=2", 4, 0, 1280, 10, sample_after, 4},
 };
 static struct report_arm sample_final[] = {
-	{"default", "default", 4, 0, 1000, 10},
-	{"num_workers=2", "num_workers=2", 4, 0, 1275, 10},
+	{"default", "default", 4, 0, 1000, 10, sample_before, 4},
+	{"num_workers=2", "num_workers=2", 4, 0, 1275, 10, sample_after, 4},
+};
+static struct report_profile sample_profiles[] = {
+	{1, "default", {0.6, 0.125, 0.025, 0.2, 0.05}},
+	{2, "num_workers=2", {0.8, 0.125, 0.025, 0, 0.05}},
+};
+static struct run_row sample_runs[] = {
+	{1, 0, 1, ATTEMPT_VALID, NULL, SAMPLE_T0, SAMPLE_T0 + 60 * SAMPLE_S},
+	{1, 1, 1, ATTEMPT_VOID, "<node> failed", SAMPLE_T0 + 60 * SAMPLE_S,
+	 SAMPLE_T0 + 90 * SAMPLE_S},
+	{1, 1, 2, ATTEMPT_VALID, NULL, SAMPLE_T0 + 100 * SAMPLE_S, SAMPLE_T0 + 160 * SAMPLE_S},
+	{3, 0, 1, ATTEMPT_VALID, NULL, SAMPLE_T0 + 200 * SAMPLE_S, SAMPLE_T0 + 300 * SAMPLE_S},
+	{3, 1, 1, ATTEMPT_PLANNED, NULL, 0, 0},
 };
 static struct report_stage sample_stages[] = {
 	{.id = 1,
@@ -494,6 +508,10 @@ static inline struct report sample_report(void)
 		.n_ablations = 2,
 		.nodes = sample_nodes,
 		.n_nodes = 3,
+		.profiles = sample_profiles,
+		.n_profiles = 2,
+		.runs = sample_runs,
+		.n_runs = 5,
 		.effective = sample_effective,
 		.alpha = {.total = 0.05, .stages = 2, .used = 2, .spent = 0.05},
 		.target = TARGET_MET,

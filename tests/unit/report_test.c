@@ -50,6 +50,15 @@ static void json_as_it_was(void **state)
 }
 
 /* What a hostile log holds can neither act on a terminal nor become markup. */
+static void page_as_it_was(void **state)
+{
+	struct report r = sample_report();
+	_cleanup_free_ char *text = written("html", &r);
+
+	(void)state;
+	against_golden("tests/golden/report.html", text);
+}
+
 static void hostile_text_is_tamed(void **state)
 {
 	struct report r = sample_report();
@@ -132,10 +141,13 @@ static void nothing_measured_yet(void **state)
 			   .final_mean = NAN,
 			   .alpha = {.total = 0.05, .stages = 1}};
 	_cleanup_free_ char *md = written("markdown", &r), *json = written("json", &r);
+	_cleanup_free_ char *page = written("html", &r);
 	_cleanup_(json_freep) struct json *j = NULL;
 	struct err e = {0};
 
 	(void)state;
+	assert_null(strstr(page, "<svg"));
+	assert_null(strstr(page, "nan"));
 	assert_contains(md, "- Mean: unknown ms");
 	assert_contains(md, "less is better");
 	assert_contains(md, "Not reached.");
@@ -203,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(markdown_as_it_was),
 		cmocka_unit_test(json_as_it_was),
+		cmocka_unit_test(page_as_it_was),
 		cmocka_unit_test(hostile_text_is_tamed),
 		cmocka_unit_test(hostile_text_is_tamed_in_the_page),
 		cmocka_unit_test(nothing_measured_yet),

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the pictures of the tuning log share: the card around them, labels, an axis of effects. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "orchestrator/base/mem.h"
+#include "orchestrator/report/html.h"
+#include "orchestrator/report/html_pictures.h"
+#include "orchestrator/report/text.h"
+
+enum { TICKS = 4, TICKS_MAX = 16 };
+
+const char html_pictures_css[] =
+	"figure{margin:0 0 18px;max-width:900px}\n"
+	"figcaption{margin-bottom:10px}figcaption h3{margin:0 0 2px}\n"
+	"figcaption p{margin:0;font-size:13px;color:var(--soft);max-width:90ch}\n"
+	".scroll{overflow-x:auto}.scroll svg{min-width:660px}.panels svg{min-width:0}\n"
+	"svg .name{fill:var(--ink)}svg .head{font-weight:600;fill:var(--ink)}\n"
+	"svg .better{fill:var(--better)}svg .worse{fill:var(--worse)}\n"
+	".zero{stroke:var(--ink);opacity:.55}\n"
+	".band{fill:var(--soft);opacity:.14}\n"
+	".ci{stroke:currentColor;stroke-width:2}\n"
+	".est{fill:currentColor}.plain{color:var(--data)}\n"
+	".hollow{fill:var(--card);stroke:currentColor;stroke-width:1.5}\n"
+	".step{stroke:var(--soft);stroke-dasharray:2 3}\n"
+	".bar.better{fill:var(--better)}.bar.worse{fill:var(--worse)}.bar.fix{fill:var(--data)}\n"
+	".join{stroke:var(--data);opacity:.45;fill:none}.join.worse{stroke:var(--worse)}\n"
+	".dot{fill:var(--data)}.mean{stroke:var(--ink);stroke-width:2.5}\n"
+	".panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,300px),1fr));"
+	"gap:16px;max-width:1100px;margin-bottom:18px}.panels figure{margin:0}\n"
+	".part0{fill:var(--data)}.part1{fill:var(--event)}.part2{fill:var(--suspect)}"
+	".part3{fill:var(--worse)}.part4{fill:var(--soft);opacity:.45}\n"
+	"svg .on{fill:var(--card);font-weight:600}\n"
+	".ran{fill:var(--data)}.vain{fill:var(--worse)}.open{fill:var(--suspect)}\n"
+	"details{margin-top:10px}summary{cursor:pointer;color:var(--soft);font-size:13px}\n"
+	"details .wide{max-height:360px;overflow:auto;margin-top:8px}\n"
+	"@media print{.scroll svg{min-width:0}details:not([open]){display:none}}\n";
+
+void html_figure_begin(struct buf *out, const char *title, const char *how_to_read)
+{
+	buf_str(out, "<figure class=\"card\"><figcaption><h3>");
+	html_text(out, title);
+	buf_str(out, "</h3><p>");
+	html_text(out, how_to_read);
+	buf_str(out, "</p></figcaption>\n<div class=\"scroll\">");
+}
+
+void html_figure_none(struct buf *out, const char *why)
+{
+	buf_str(out, "<p class=\"soft\">");
+	html_text(out, why);
+	buf_str(out, "</p>\n");
+}
+
+void html_figure_end(struct buf *out)
+{
+	buf_str(out, "</div></figure>\n");
+}
+
+void html_figure_table(struct buf *out)
+{
+	buf_str(out, "</div><details><summary>As a table</summary><div>\n");
+}
+
+void html_figure_table_end(struct buf *out)
+{
+	buf_str(out, "</div></details></figure>\n");
+}
+
+/* Where character number n of UTF-8 text begins; its end when it has fewer. */
+static size_t offset_of(const char *s, size_t n)
+{
+	size_t at = 0;
+
+	for (size_t seen = 0; s[at]; at++)
+		if ((s[at] & 0xc0) != 0x80 && seen++ == n)
+			break;
+	return at;
+}
+
+static size_t characters(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}
+
+char *html_figure_label(const char *s, size_t most)
+{
+	struct buf b = {0};
+	size_t n, head = most / 2, tail = most - head - 1;
+	char *label;
+
+	text_line(&b, s);
+	n = characters(b.data ? b.data : "");
+	if (n > most)
+		label = xasprintf("%.*s…%s", (int)offset_of(b.data, head), b.data,
+				  b.data + offset_of(b.data, n - tail));
+	else
+		label = xstrdup(b.data ? b.data : "");
+	buf_free(&b);
+	return label;
+}
+
+char *html_figure_change(const struct hypothesis_row *h)
+{
+	return xasprintf("%s %s → %s", h->knob, h->from_value ? h->from_value : "(not set)",
+			 h->value);
+}
+
+void html_figure_percents(struct buf *out, const struct svg_axis *x, double top, double bottom)
+{
+	double v[TICKS_MAX];
+	int digits;
+	size_t n = svg_ticks(100 * x->lo, 100 * x->hi, TICKS, v, TICKS_MAX, &digits);
+
+	for (size_t i = 0; i < n; i++) {
+		double at = svg_at(x, v[i] / 100);
+		char text[32];
+
+		snprintf(text, sizeof text, v[i] == 0 ? "0" : "%+.*f %%", digits, v[i]);
+		svg_line(out, v[i] == 0 ? "zero" : "grid", at, top, at, bottom);
+		svg_text(out, "x", at, bottom + 16, SVG_MIDDLE, text);
+	}
+}
