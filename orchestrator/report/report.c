@@ -101,6 +101,10 @@ struct loader {
 	size_t n_stages;
 	struct verdict_row *verdicts;
 	size_t n_verdicts;
+	/* The values of the screen that was asked for last: each of its hypotheses asks. */
+	int64_t screen;
+	struct value_row *values;
+	size_t n_values;
 };
 
 static void arm_values(const struct value_row *v, size_t n, int64_t arm, struct report_arm *out)
@@ -403,30 +407,41 @@ static const struct stage_row *confirm_of(const struct loader *l, int64_t hypoth
 	return NULL;
 }
 
+static int screen_values(struct loader *l, const struct stage_row *s, struct err *e)
+{
+	int rc;
+
+	if (l->screen == s->id)
+		return 0;
+	value_rows_free(l->values, l->n_values);
+	l->values = NULL;
+	l->n_values = 0;
+	rc = query_stage_values(l->db, s->id, l->r->recipe->objective, l->r->recipe->objective_stat,
+				&l->values, &l->n_values, e);
+	l->screen = rc < 0 ? 0 : s->id;
+	return rc;
+}
+
 static int load_screen(struct loader *l, struct report_hypothesis *h, struct err *e)
 {
 	h->screen_mean = NAN;
 	for (size_t i = 0; i < l->n_stages; i++) {
 		const struct stage_row *s = &l->stages[i];
-		struct value_row *v = NULL;
-		size_t n = 0;
 		int rc;
 
 		if (s->kind != STAGE_SCREEN || s->round != h->row.round)
 			continue;
 		for (size_t a = 1; a < s->n_arms; a++) {
 			_cleanup_free_ double *d = NULL;
+			size_t n;
 
 			if (s->arms[a].hypothesis != h->row.id)
 				continue;
-			rc = query_stage_values(l->db, s->id, l->r->recipe->objective,
-						l->r->recipe->objective_stat, &v, &n, e);
-			if (rc < 0)
+			if ((rc = screen_values(l, s, e)) < 0)
 				return rc;
-			d = xcalloc(n + 1, sizeof *d);
-			h->screen_mean = stats_relative(
-				stats_mean(d, paired(l->r->recipe, s, v, n, s->arms[a].id, d)));
-			value_rows_free(v, n);
+			d = xcalloc(l->n_values + 1, sizeof *d);
+			n = paired(l->r->recipe, s, l->values, l->n_values, s->arms[a].id, d);
+			h->screen_mean = stats_relative(stats_mean(d, n));
 		}
 	}
 	return 0;
@@ -734,6 +749,7 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 		rc = report_canaries_load(db, r, e);
 	if (rc == 0)
 		load_alpha(&l);
+	value_rows_free(l.values, l.n_values);
 	stage_rows_free(l.stages, l.n_stages);
 	verdict_rows_free(l.verdicts, l.n_verdicts);
 	if (rc < 0) {

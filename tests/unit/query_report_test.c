@@ -43,6 +43,48 @@ static void faults_are_trials_and_attempts_that_went_wrong(void **state)
 	db_close(st.db);
 }
 
+/* Two blocks in one allocation: the second begins where the first ended. */
+static void attempts_ran_one_behind_another(void **state)
+{
+	struct store st = store_new(":memory:");
+	int64_t blocks[2] = {st.block, store_block(&st, st.stage, st.arm, 1, PAIRS)}, allocation;
+	struct trial_result *t = store_trials(st.arm, PAIRS);
+	struct run_row *v = NULL;
+	struct err e = {0};
+	char token[64];
+	bool again;
+	size_t n = 0;
+
+	(void)state;
+	assert_ok(query_allocation_plan(st.db, st.campaign, blocks, 2, "fake", 1, &allocation,
+					token, &e));
+	assert_ok(query_runs(st.db, st.campaign, &v, &n, &e));
+	assert_int_equal(n, 2);
+	assert_int_equal(v[0].start_us, 0); /* nothing is known yet */
+	assert_int_equal(v[0].end_us, 0);
+	run_rows_free(v, n);
+	assert_ok(query_attempt_ingest(st.db, 1, "h", t, TRIALS, NULL, 0, 5000000, &again, &e));
+	assert_ok(query_attempt_fail(st.db, 2, ATTEMPT_VOID, "x", 8000000, &e));
+	assert_ok(query_allocation_end(st.db, allocation, "ok", NULL, "n1", 1000000, 9000000, &e));
+	assert_ok(query_runs(st.db, st.campaign, &v, &n, &e));
+	assert_int_equal(n, 2);
+	assert_int_equal(v[0].stage, st.stage);
+	assert_int_equal(v[0].state, ATTEMPT_VALID);
+	assert_int_equal(v[0].start_us, 1000000);
+	assert_int_equal(v[0].end_us, 5000000);
+	assert_int_equal(v[1].block, 1);
+	assert_int_equal(v[1].state, ATTEMPT_VOID);
+	assert_string_equal(v[1].reason, "x");
+	assert_int_equal(v[1].start_us, 5000000);
+	assert_int_equal(v[1].end_us, 9000000);
+	run_rows_free(v, n);
+	assert_ok(query_runs(st.db, 99, &v, &n, &e));
+	assert_int_equal(n, 0);
+	run_rows_free(v, n);
+	store_trials_free(t, PAIRS);
+	db_close(st.db);
+}
+
 static void cost_counts_what_was_used(void **state)
 {
 	struct store st = store_new(":memory:");
@@ -154,6 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(faults_are_trials_and_attempts_that_went_wrong),
+		cmocka_unit_test(attempts_ran_one_behind_another),
 		cmocka_unit_test(cost_counts_what_was_used),
 		cmocka_unit_test(only_the_campaign_asked_for),
 		cmocka_unit_test(views_say_what_the_tables_hold),
