@@ -218,6 +218,24 @@ static bool is_over(struct track *t, const struct past_series *s, const struct f
 			    s->y + s->n - BACK_POINTS, BACK_POINTS);
 }
 
+/* Another step of a series that was confirmed to have changed days before: both are seen, one on
+ * the night that is known, and this one behind it. */
+static bool is_further(struct track *t, const struct found *f, const struct change_row *c)
+{
+	int64_t day = regress_day(c->night);
+
+	if (c->level != CHANGE_CONFIRMED || f->span.day <= day)
+		return false;
+	for (size_t i = 0; i < t->n_found; i++) {
+		const struct found *g = &t->found[i];
+
+		if (g->series == f->series && g->span.day == day &&
+		    sign_of(g->est) == sign_of(f->est) && past_sign(c) == sign_of(f->est))
+			return true;
+	}
+	return false;
+}
+
 /* The change of this series that it is, NULL: none; *again is set when it is one whatever the
  * rest, or a mere return. */
 static struct change_row *known(struct track *t, const struct past_series *s, const struct found *f,
@@ -231,7 +249,8 @@ static struct change_row *known(struct track *t, const struct past_series *s, co
 		bool settled = c->level == CHANGE_DISMISSED || !r ||
 			       (!past_live(r) && r->state != REGRESSION_ACCEPTED);
 
-		if (c->series != s->row.id || !regress_same(&span, settled, &f->span))
+		if (c->series != s->row.id || !regress_same(&span, settled, &f->span) ||
+		    is_further(t, f, c))
 			continue;
 		*again = true;
 		if (!settled && past_sign(c) == sign_of(f->est))

@@ -532,6 +532,29 @@ static void test_accepted_pair(void **state)
 	db_close(s.db);
 }
 
+/* What is acknowledged and becomes worse within days is told of as one of its own. */
+static void test_worse_again(void **state)
+{
+	struct scene s;
+	struct wanted_row w = {0};
+
+	(void)state;
+	scene_open(&s);
+	play_pair(&s, 0, 29, 1, 1);
+	set_environment(&s, "{\"kernel\":\"1\",\"driver\":\"1\",\"nccl\":\"2\"}");
+	play_pair(&s, 30, 30, 0.8, 0.8);
+	assert_int_equal(wanted(&s, &w), 1);
+	assert_int_equal(rerun_quietly(&s, w.regression, 30, 0.8, "nccl", 5), RERUN_CONFIRMED);
+	set_state(&s, w.regression, REGRESSION_ACKNOWLEDGED);
+	free(w.changed);
+	play_pair(&s, 31, 31, 0.8, 0.8);
+	play_pair(&s, 32, 36, 0.6, 0.6);
+	assert_int_equal(wanted(&s, &w), 1);
+	assert_count(&s, 1, "SELECT count(*) FROM regression WHERE state = 'open'");
+	free(w.changed);
+	db_close(s.db);
+}
+
 /* -- other sources -------------------------------------------------------------------------------
  */
 
@@ -759,6 +782,7 @@ int main(void)
 		cmocka_unit_test(test_accepted_is_normal),
 		cmocka_unit_test(test_accepted_pair),
 		cmocka_unit_test(test_better_ends),
+		cmocka_unit_test(test_worse_again),
 		cmocka_unit_test(test_imported_and_observed),
 		cmocka_unit_test(test_hang),
 		cmocka_unit_test(test_old_history),
