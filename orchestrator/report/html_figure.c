@@ -43,7 +43,7 @@ void html_figure_begin(struct buf *out, const char *title, const char *how_to_re
 	html_text(out, title);
 	buf_str(out, "</h3><p>");
 	html_text(out, how_to_read);
-	buf_str(out, "</p></figcaption>\n<div class=\"scroll\">");
+	buf_str(out, "</p></figcaption>\n<div class=\"scroll\" tabindex=\"0\">");
 }
 
 void html_figure_none(struct buf *out, const char *why)
