@@ -135,9 +135,12 @@ static int same_kind(const struct series_row *there, const struct series_row *no
 			"values, or give the metric another name",
 			(long long)there->id, there->metric, there->workload, there->unit, unit);
 	if (there->better != BETTER_NONE && there->better != now->better)
-		return err_set(e, ERR_STATE, "series %lld (%s of %s): better is \"%s\", not \"%s\"",
-			       (long long)there->id, there->metric, there->workload,
-			       better_name(there->better), better_name(now->better));
+		return err_set(
+			e, ERR_STATE,
+			"series %lld (%s of %s): better is \"%s\", not \"%s\": give the metric "
+			"another name, and a new series begins",
+			(long long)there->id, there->metric, there->workload,
+			better_name(there->better), better_name(now->better));
 	return 0;
 }
 
