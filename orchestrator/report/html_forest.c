@@ -23,6 +23,7 @@ struct row {
 	char *label;
 	double est, lo, hi; /* lo, hi NaN: no interval */
 	bool fix;
+	bool hollow; /* of a screen, which claims nothing */
 };
 
 struct forest {
@@ -89,12 +90,14 @@ static void add_screened(struct forest *f, const struct report *r)
 		const struct report_hypothesis *h = &r->hyps[i];
 
 		if (isfinite(h->screen_mean) && !(h->has_verdict && isfinite(h->verdict.est)))
-			add(f, (struct row){.class = "soft",
-					    .what = "screened",
-					    .label = html_figure_change(&h->row),
-					    .est = h->screen_mean,
-					    .lo = NAN,
-					    .hi = NAN});
+			add(f,
+			    (struct row){.class = "soft",
+					 .what = h->has_verdict ? "screened: invalid" : "screened",
+					 .hollow = true,
+					 .label = html_figure_change(&h->row),
+					 .est = h->screen_mean,
+					 .lo = NAN,
+					 .hi = NAN});
 	}
 	if (f->n == first)
 		return;
@@ -134,7 +137,7 @@ static void set_axis(struct forest *f, double band)
 	for (size_t i = 0; i < f->n; i++) {
 		const struct row *w = &f->v[i];
 
-		if (str_eq(w->what, "screened"))
+		if (w->hollow)
 			continue;
 		lo = fmin(lo, isfinite(w->lo) ? w->lo : w->est);
 		hi = fmax(hi, isfinite(w->hi) ? w->hi : w->est);
@@ -200,8 +203,7 @@ static void draw_row(const struct forest *f, const struct row *w, double y)
 	else if (w->fix)
 		svg_diamond(f->out, "est", inside(f, w->est), y, 7, title);
 	else
-		svg_dot(f->out, str_eq(w->what, "screened") ? "hollow" : "est", inside(f, w->est),
-			y, 4.5, title);
+		svg_dot(f->out, w->hollow ? "hollow" : "est", inside(f, w->est), y, 4.5, title);
 	buf_str(f->out, "</g>");
 	svg_text(f->out, "y", FIGURE_WIDTH - VALUES + 6, y + 4, SVG_START, what);
 	buf_free(&words);

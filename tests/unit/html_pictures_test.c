@@ -103,6 +103,19 @@ static struct report report_of(struct report_hypothesis h[4])
 	return r;
 }
 
+static void what_a_screen_found_invalid_is_called_so(void **state)
+{
+	struct report_hypothesis h[4];
+	struct report r = report_of(h);
+	_cleanup_free_ char *svg = NULL;
+
+	(void)state;
+	h[3].has_verdict = true;
+	h[3].verdict = verdict(6, "invalid", NAN, NAN);
+	svg = drawn(html_forest, &r);
+	assert_contains(svg, "-80.0 %, screened: invalid");
+}
+
 static void effects_stand_at_their_values(void **state)
 {
 	struct report_hypothesis h[4];
@@ -263,6 +276,7 @@ static void long_names_keep_both_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_screen_found_invalid_is_called_so),
 		cmocka_unit_test(effects_stand_at_their_values),
 		cmocka_unit_test(the_weakest_of_many_are_left_out),
 		cmocka_unit_test(gains_add_up_in_the_order_of_acceptance),
