@@ -12,18 +12,27 @@
 #include "orchestrator/base/str.h"
 
 static const double MAD_TO_SD = 1.4826; /* of a normal distribution */
-static const double OUTLIER_SD = 4;
+static const double OUTLIER_SD = 3.5;
 static const double WITHIN_SD = 2;
 static const double GONE_P = 1e-4;
 /* Of a whole suspicion, shared out over its nights of re-runs. */
 static const double PAIRS_ALPHA = 0.01;
-static const double HISTORY_ALPHA = 0.002;
+static const double HISTORY_ALPHA = 0.0005;
+/* Of each of two nights that agree. */
+static const double AGREE_P = 0.002;
 static const double HOPELESS_P = 0.1;
 static const double AWAY_FACTOR = 0.2;
 static const double OFF_FACTOR = 0.4;
 static const double HANG_SD = 5;
 static const double NODE_HINT = 0.05; /* one replicate may be slow for any reason */
-enum { DAY_S = 86400, STEP_MAX = 20, TOGETHER_NIGHTS = 7, CALM_SIDE = 2, PAIRS_MAX = 6 };
+enum {
+	DAY_S = 86400,
+	STEP_MAX = 20,
+	LAST_MIN = 3,
+	TOGETHER_NIGHTS = 7,
+	CALM_SIDE = 2,
+	PAIRS_MAX = 6
+};
 
 /* -- nights and scale ------------------------------------------------------------------------ */
 
@@ -164,6 +173,15 @@ struct regress_step regress_step(const double *y, size_t n, size_t at)
 	return out;
 }
 
+bool regress_lasts(double before, double diff, const double *y, size_t n)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < n; i++)
+		shown += (y[i] - before) / diff >= 0.5;
+	return n >= LAST_MIN && 4 * (n - shown) <= n;
+}
+
 bool regress_back(const struct regress_noise *before, double after, const double *y, size_t n)
 {
 	double reach = fabs(after - before->mean) / 4;
@@ -277,8 +295,7 @@ static double as_suspected(const struct regress_case *c, double y)
 	return c->sign * regress_relative(y - c->before.mean, c->before.mean, c->logs);
 }
 
-/* Nights that show at least half of min_effect. */
-static size_t nights_that_show(const struct regress_case *c, const double *y, size_t nights)
+size_t regress_nights_that_show(const struct regress_case *c, const double *y, size_t nights)
 {
 	size_t n = 0;
 
@@ -315,13 +332,13 @@ void regress_judge_history(const struct regress_case *c, const double *y, size_t
 			   struct regress_judged *out)
 {
 	const struct regress_noise *before = &c->before;
-	double level, effect, half;
+	double level, effect, half, alpha;
 
 	*out = (struct regress_judged){
 		.answer = REGRESS_LATER, .est = NAN, .lo = NAN, .hi = NAN, .p = 1, .n = nights};
 	if (nights == 0 || before->n < REGRESS_BEFORE_MIN)
 		return;
-	out->shows = nights_that_show(c, y + nights - 1, 1) > 0;
+	out->shows = regress_nights_that_show(c, y + nights - 1, 1) > 0;
 	if (!out->shows) {
 		y += nights - 1;
 		out->n = nights = 1;
@@ -333,8 +350,10 @@ void regress_judge_history(const struct regress_case *c, const double *y, size_t
 	half = fresh_se(before, 1) * stats_t_quantile(0.975, (double)before->n - 1);
 	out->lo = out->est - half;
 	out->hi = out->est + half;
-	if (out->p <= HISTORY_ALPHA * share(c->attempt) && effect >= c->min_effect &&
-	    (!unlike(c, y[nights - 1]) || nights_that_show(c, y, nights) > 1))
+	alpha = nights > 1 ? AGREE_P : HISTORY_ALPHA * share(c->attempt);
+	if (out->p <= alpha && effect >= c->min_effect &&
+	    c->seen + regress_nights_that_show(c, y, nights) >= REGRESS_SEEN &&
+	    (!unlike(c, y[nights - 1]) || regress_nights_that_show(c, y, nights) > 1))
 		out->answer = REGRESS_SHOWN;
 	else if (c->attempt >= REGRESS_RERUNS ||
 		 ((effect < c->min_effect / 2 || out->p > HOPELESS_P) &&

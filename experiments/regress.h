@@ -21,6 +21,7 @@ enum {
 	REGRESS_BEFORE_MAX = 40, /* newest ones that are taken: a slow drift is older than that */
 	REGRESS_SLACK = 3,       /* nights by which the estimate of a change's night wanders */
 	REGRESS_RERUNS = 3,      /* nights with a re-run of one suspicion, at most */
+	REGRESS_SEEN = 3,        /* nights that must show a change that history confirms */
 };
 /* A smaller change is nobody's business: no min_effect is below it. */
 #define REGRESS_MIN_EFFECT 0.02
@@ -40,7 +41,7 @@ double regress_relative(double diff, double mean_before, bool logs);
 /* -- the level before ---------------------------------------------------------------------- */
 
 /* Mean and sd from night to night, of the newest REGRESS_BEFORE_MAX of n values, without those that
- * are more than 4 scaled MAD away from the median: a node that hung one night says nothing about
+ * are more than 3.5 scaled MAD away from the median: a node that hung one night says nothing about
  * the noise of the others. sd NaN for fewer than two. */
 struct regress_noise {
 	size_t n; /* values used */
@@ -60,6 +61,10 @@ struct regress_step {
 	double diff, before, p;
 };
 struct regress_step regress_step(const double *y, size_t n, size_t at);
+
+/* Does a step of `diff` from the level `before` last? At least three values, of which all but a
+ * quarter show half of it: two nights that hang, and a usual one between them, are no level. */
+bool regress_lasts(double before, double diff, const double *y, size_t n);
 
 /* Are all of y[0..n) within the noise of before, and nearer to it than to the level `after`? A
  * night is within when it is at most two of its standard errors away, or a quarter of the change.
@@ -127,20 +132,26 @@ struct regress_judged {
 void regress_judge_pairs(const double *d, size_t n, int sign, double min_effect, size_t attempt,
 			 struct regress_judged *out);
 /* Against the series' own nights: y[0..nights) of nights that had no part in the suspicion, one
- * value each, the last one of the re-run itself. Shown: one-sided p <= 0.002 (shared out over
+ * value each, the last one of the re-run itself. Shown: one-sided p <= 0.0005 (shared out over
  * attempts as above) and a change of min_effect at least. Not shown: less than half of it, or p >
  * 0.1, or the third attempt. Nights are not normal: now and then everything hangs. So what the
  * night of the re-run does not show itself (half of min_effect) is not shown by earlier ones; of
  * several the median counts, as one night; and one that is not within half and twice of what was
- * suspected (`suspected`: its level; NaN: not known) shows nothing alone. */
+ * suspected (`suspected`: its level; NaN: not known) shows nothing alone. Two bad nights in a row
+ * are no change either: with the nights of the suspicion that show it (`seen`), REGRESS_SEEN must.
+ * Where the median is that of two nights or more, each of two has p <= 0.002: no share is needed.
+ */
 struct regress_case {
 	struct regress_noise before;
 	double suspected;
+	size_t seen;
 	int sign;
 	double min_effect;
 	bool logs;
 	size_t attempt;
 };
+/* Nights that show at least half of min_effect. */
+size_t regress_nights_that_show(const struct regress_case *c, const double *y, size_t nights);
 void regress_judge_history(const struct regress_case *c, const double *y, size_t nights,
 			   struct regress_judged *out);
 

@@ -486,11 +486,26 @@ static bool in_list(const char *list, const char *name)
 	return false;
 }
 
+static bool tried(const struct cause_row *c, const struct blame_trial *t)
+{
+	return c->kind == CAUSE_ENVIRONMENT &&
+	       (in_list(t->keys, c->key) || str_eq(t->keys, c->key));
+}
+
+/* The difference went away without the others that were set back with these before. */
+static void clear_others(struct blame *b, const struct blame_trial *t)
+{
+	for (size_t i = 0; !t->together && t->proved && i < b->n_causes; i++)
+		if (b->causes[i].kind == CAUSE_ENVIRONMENT && b->causes[i].score >= PROVED_SCORE &&
+		    !tried(&b->causes[i], t))
+			b->causes[i].score = 0;
+}
+
 /* What re-runs said outweighs all counting. Of several keys that were set back together none is
  * proved alone; they keep their order. */
 static void apply_trial(struct blame *b, const struct blame_trial *t)
 {
-	bool alone = t->keys && !strchr(t->keys, ','), there = false;
+	bool alone = t->keys && !strchr(t->keys, ',') && !t->together, there = false;
 
 	for (size_t i = 0; i < b->n_causes; i++)
 		there = there || in_list(t->keys, b->causes[i].key);
@@ -501,8 +516,7 @@ static void apply_trial(struct blame *b, const struct blame_trial *t)
 		struct cause_row *c = &b->causes[i];
 		char *why;
 
-		if (c->kind != CAUSE_ENVIRONMENT ||
-		    (!in_list(t->keys, c->key) && !str_eq(t->keys, c->key)))
+		if (!tried(c, t))
 			continue;
 		why = xasprintf("%s in a re-run: the difference %s; %s",
 				alone ? "it was set back" : "it was set back with others",
@@ -510,8 +524,11 @@ static void apply_trial(struct blame *b, const struct blame_trial *t)
 		free(c->why);
 		c->why = why;
 		c->proved = t->proved && alone;
-		c->score = t->proved ? PROVED_SCORE + c->score : 0;
+		c->score = !t->proved                ? 0
+			   : c->score < PROVED_SCORE ? PROVED_SCORE + c->score
+						     : c->score;
 	}
+	clear_others(b, t);
 }
 
 static int keep_trials(struct blame *b, int64_t regression, struct err *e)
@@ -525,7 +542,34 @@ static int keep_trials(struct blame *b, int64_t regression, struct err *e)
 		    (v[i].score == 0 || v[i].score >= PROVED_SCORE))
 			apply_trial(b, &(struct blame_trial){.keys = v[i].key,
 							     .proved = v[i].score > 0,
+							     .together = !v[i].proved,
 							     .ruled_out = v[i].score == 0});
+	cause_rows_free(v, n);
+	return rc;
+}
+
+int blame_half(struct past *w, int64_t regression, char **json, struct err *e)
+{
+	_cleanup_(json_freep) struct json *out = json_object();
+	struct cause_row *v = NULL;
+	size_t n = 0, together = 0;
+	int rc = history_causes(w->db, regression, &v, &n, e);
+
+	*json = NULL;
+	for (size_t i = 0; i < n; i++)
+		together += v[i].score >= PROVED_SCORE && !v[i].proved;
+	for (size_t i = 0; i < n && (size_t)json_len(out) < together / 2; i++) {
+		struct json *pair;
+
+		if (v[i].score < PROVED_SCORE || v[i].proved)
+			continue;
+		pair = json_object();
+		json_set_text(pair, "was", v[i].was);
+		json_set_text(pair, "is", v[i].is);
+		json_set(out, v[i].key, pair);
+	}
+	if (rc == 0 && together > 1)
+		*json = json_print(out, false);
 	cause_rows_free(v, n);
 	return rc;
 }
@@ -595,6 +639,15 @@ static struct regress_span when(const struct past *w, int64_t regression,
 		out.last = s.last < out.last ? s.last : out.last;
 	}
 	return out;
+}
+
+bool blame_when(struct past *w, int64_t regression, struct regress_span *out)
+{
+	const struct change_row *lead = leading(w, regression);
+
+	if (lead)
+		*out = when(w, regression, lead);
+	return lead != NULL;
 }
 
 int blame_rank(struct past *w, int64_t regression, const struct blame_trial *t, struct err *e)

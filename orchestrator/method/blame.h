@@ -15,10 +15,18 @@ struct blame_trial {
 	const char *keys;
 	bool proved;    /* they alone differed, and so did the arms */
 	bool ruled_out; /* they differed, and the arms did not */
+	bool together;  /* others were set back with them: proved for all, and for none alone */
 };
 /* Rank the causes of a regression anew and store them. Keys that an earlier re-run proved or ruled
  * out stay so. `t` may be NULL. */
 int blame_rank(struct past *w, int64_t regression, const struct blame_trial *t, struct err *e);
+
+/* When it was: the night that the ranges of most members have in common; false: it has none. */
+bool blame_when(struct past *w, int64_t regression, struct regress_span *out);
+
+/* Keys that re-runs set back together, and that none has told apart yet: half of them (one of two,
+ * the likelier) as of blame_changed(), heap; NULL: there are not two. */
+int blame_half(struct past *w, int64_t regression, char **json, struct err *e);
 
 /* Keys that differ between the last night before the change and the end of its range:
  * {key: {was, is}} as JSON, heap; NULL: none. */

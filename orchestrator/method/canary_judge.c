@@ -91,12 +91,15 @@ static int settled(struct campaign *c, const struct stage_row *s, int64_t regres
 		   struct err *e)
 {
 	struct regression_row r = {0};
+	bool told_apart = true;
 	int rc = judgement(c, s, regression, why, e);
 
 	if (rc < 0 || *why)
 		return rc;
 	rc = history_regression_get(c->ws->db, regression, &r, e);
-	if (rc == 0 && (r.level != CHANGE_SUSPECT ||
+	if (rc == 0 && r.level == CHANGE_CONFIRMED)
+		rc = track_told_apart(c->ws->db, regression, &told_apart, e);
+	if (rc == 0 && ((r.level != CHANGE_SUSPECT && told_apart) ||
 			(r.state != REGRESSION_OPEN && r.state != REGRESSION_ACKNOWLEDGED)))
 		*why = xasprintf("not judged: it is %s, %s by now",
 				 r.level == CHANGE_SUSPECT ? "a suspicion" : "confirmed",

@@ -22,15 +22,20 @@ static int related(struct past *w, const struct past_series *a, const struct reg
 	return blame_shared(w, a, &near, b, &span, out, e);
 }
 
-/* Is it one event with any member of the regression that stands? */
+/* Is it one event with any member of the regression that stands? slack: nights by which the ranges
+ * may miss each other. */
 static int belongs(struct past *w, const struct past_series *s, const struct regress_span *span,
-		   int64_t regression, bool *out, struct err *e)
+		   int64_t regression, int64_t slack, bool *out, struct err *e)
 {
 	struct regress_span range;
 	int rc = 0;
 
 	*out = false;
-	if (!past_range(w, regression, &range) || !regress_together(&range, span))
+	if (!past_range(w, regression, &range))
+		return 0;
+	range.first -= slack;
+	range.last += slack;
+	if (!regress_together(&range, span))
 		return 0;
 	for (size_t i = 0; i < w->n_changes && rc == 0 && !*out; i++)
 		if (w->changes[i].regression == regression &&
@@ -54,7 +59,7 @@ int event_find(struct past *w, const struct past_series *s, const struct regress
 			if (r->state != REGRESSION_TRANSIENT && r->state != REGRESSION_DISMISSED &&
 			    (r->kind == kind || past_context(s)) &&
 			    (r->level == CHANGE_CONFIRMED) == (pass == 0))
-				rc = belongs(w, s, span, r->id, &is, e);
+				rc = belongs(w, s, span, r->id, 0, &is, e);
 			if (is)
 				*out = r;
 		}
@@ -83,6 +88,17 @@ static int take_over(struct past *w, struct regression_row *r, struct regression
 	return rc < 0 ? rc : history_regression_update(w->db, part, e);
 }
 
+/* Then another change of it some nights later is a second step. */
+static bool tells_of(const struct past *w, const struct regression_row *r,
+		     const struct past_series *s)
+{
+	for (size_t i = 0; i < w->n_changes; i++)
+		if (w->changes[i].regression == r->id && w->changes[i].series == s->row.id &&
+		    w->changes[i].level == CHANGE_CONFIRMED)
+			return true;
+	return false;
+}
+
 /* One that people were told of already; *out NULL: none. */
 static int told_before(struct past *w, const struct regression_row *r, struct regression_row **out,
 		       struct err *e)
@@ -104,12 +120,26 @@ static int told_before(struct past *w, const struct regression_row *r, struct re
 			if (o == r || o->level != CHANGE_CONFIRMED || o->kind != r->kind ||
 			    o->state == REGRESSION_DISMISSED || o->state == REGRESSION_TRANSIENT)
 				continue;
-			rc = belongs(w, s, &span, o->id, &is, e);
+			rc = belongs(w, s, &span, o->id, tells_of(w, o, s) ? 0 : REGRESS_SLACK, &is,
+				     e);
 			if (is)
 				*out = o;
 		}
 	}
 	return rc;
+}
+
+/* Both were confirmed; the night of the event is that of most members. */
+static int join(struct past *w, struct regression_row *main, struct regression_row *r,
+		int64_t now_us, struct err *e)
+{
+	struct regress_span range;
+	int rc = take_over(w, main, r, now_us, e);
+
+	if (rc < 0 || !blame_when(w, main->id, &range))
+		return rc;
+	regress_night(range.day, main->night);
+	return history_regression_update(w->db, main, e);
 }
 
 int event_absorb(struct past *w, struct regression_row *r, int64_t now_us, struct err *e)
@@ -120,8 +150,7 @@ int event_absorb(struct past *w, struct regression_row *r, int64_t now_us, struc
 	if (rc < 0)
 		return rc;
 	if (main)
-		return take_over(w, main, r, now_us, e);
-
+		return join(w, main, r, now_us, e);
 	for (size_t i = 0; i < w->n_regressions && rc == 0; i++) {
 		struct regression_row *part = &w->regressions[i];
 		bool is = false;
@@ -135,7 +164,7 @@ int event_absorb(struct past *w, struct regression_row *r, int64_t now_us, struc
 			const struct past_series *s = past_series(w, c->series);
 
 			if (c->regression == part->id && c->level != CHANGE_DISMISSED && s)
-				rc = belongs(w, s, &span, r->id, &is, e);
+				rc = belongs(w, s, &span, r->id, 0, &is, e);
 		}
 		if (rc == 0 && is)
 			rc = take_over(w, r, part, now_us, e);

@@ -18,6 +18,8 @@ static const double LEAN_P = 0.05;
 /* By medians, of what began before the newest points; of what is believed without a re-run. */
 static const double STEP_P = 0.01;
 static const double STRICT_P = 1e-4;
+/* Of the points after what was settled, against those before it. */
+static const double AFTER_P = 1e-3;
 static const double STRICT_SHARE = 1.5; /* of min_effect: a year's drift comes near to it */
 /* An estimate below this share of min_effect asks for no re-run: it would not be confirmed. */
 static const double WORTH_SHARE = 0.5;
@@ -87,6 +89,14 @@ static bool is_step(const struct past_series *s, size_t from, size_t at, size_t 
 	return step.p <= p_max && fabs(regress_relative(step.diff, step.before, s->logs)) >= least;
 }
 
+/* A level by now, and not a few bad nights: what the strict detector says of it is believed. */
+static bool lasts(const struct past_series *s, size_t from, size_t at, size_t to)
+{
+	struct regress_step step = regress_step(s->y + from, to - from, at - from);
+
+	return regress_lasts(step.before, step.diff, s->y + at, to - at);
+}
+
 static void strict_points(struct track *t, const struct past_series *s)
 {
 	size_t n = s->n - s->start;
@@ -100,7 +110,8 @@ static void strict_points(struct track *t, const struct past_series *s)
 		size_t at = s->start + v[i].index;
 		size_t to = i + 1 < used ? s->start + v[i + 1].index : s->n;
 
-		if (is_step(s, from, at, to, STRICT_P, STRICT_SHARE * s->min_effect))
+		if (is_step(s, from, at, to, STRICT_P, STRICT_SHARE * s->min_effect) &&
+		    lasts(s, from, at, to))
 			add_point(t, s, &v[i], true);
 		from = at;
 	}
@@ -236,6 +247,60 @@ static bool is_further(struct track *t, const struct found *f, const struct chan
 	return false;
 }
 
+/* Does it lie before a change of the same series and sign that is confirmed? A re-run would measure
+ * both. */
+static bool is_before(struct track *t, const struct past_series *s, const struct found *f)
+{
+	for (size_t i = 0; i < t->w.n_changes; i++) {
+		const struct change_row *c = &t->w.changes[i];
+		const struct regression_row *r = past_regression(&t->w, c->regression);
+
+		if (s->row.source == SERIES_CANARY && c->series == s->row.id &&
+		    c->level != CHANGE_DISMISSED && r && r->level == CHANGE_CONFIRMED &&
+		    r->state != REGRESSION_TRANSIENT && r->state != REGRESSION_DISMISSED &&
+		    past_sign(c) == sign_of(f->est) && regress_day(c->night) > f->span.day)
+			return true;
+	}
+	return false;
+}
+
+/* A detector goes on dating a change to bad nights just before it, which were settled. The points
+ * after them speak for themselves: if they differ, the change begins with them. */
+static bool begins_after(struct track *t, const struct past_series *s, const struct change_row *c,
+			 struct found *f)
+{
+	const struct regression_row *r = past_regression(&t->w, c->regression);
+	struct regress_span span = past_whole_span(c);
+	struct regress_noise before;
+	size_t at = past_at(s, span.last + 1);
+	double diff;
+
+	if (c->series != s->row.id || c->level == CHANGE_CONFIRMED || !r ||
+	    (c->level != CHANGE_DISMISSED && r->state != REGRESSION_TRANSIENT &&
+	     r->state != REGRESSION_DISMISSED) ||
+	    !regress_same(&span, true, &f->span) || at + NEWEST > s->n)
+		return false;
+	before = past_before(&t->w, s, past_span(c).first);
+	diff = stats_median(s->y + at, s->n - at) - before.mean;
+	if (regress_fresh_p(&before, before.mean + diff, 1, sign_of(f->est)) > AFTER_P ||
+	    fabs(regress_relative(diff, before.mean, s->logs)) < s->min_effect)
+		return false;
+	while (at + 1 < s->n && (s->y[at] - before.mean) / diff < 0.5)
+		at++;
+	f->at = at;
+	f->est = regress_relative(diff, before.mean, s->logs);
+	f->lo = f->hi = NAN;
+	f->span = (struct regress_span){s->day[at], s->day[at - 1] + 1, s->day[at]};
+	return true;
+}
+
+static void begin_after_settled(struct track *t, const struct past_series *s, struct found *f)
+{
+	for (size_t i = 0; i < t->w.n_changes; i++)
+		if (begins_after(t, s, &t->w.changes[i], f))
+			i = SIZE_MAX; /* those before it may reach as far as the new night */
+}
+
 /* The change of this series that it is, NULL: none; *again is set when it is one whatever the
  * rest, or a mere return. */
 static struct change_row *known(struct track *t, const struct past_series *s, const struct found *f,
@@ -259,7 +324,7 @@ static struct change_row *known(struct track *t, const struct past_series *s, co
 		if (!settled && f->span.day > span.day)
 			*again = false;
 	}
-	*again = *again || is_return(t, s, f);
+	*again = *again || is_return(t, s, f) || is_before(t, s, f);
 	return NULL;
 }
 
@@ -475,7 +540,7 @@ static int refresh(struct track *t, const struct found *f, struct change_row *c,
 	return history_regression_update(t->w.db, r, e);
 }
 
-static int raise_change(struct track *t, const struct found *f, struct err *e)
+static int raise_change(struct track *t, struct found *f, struct err *e)
 {
 	const struct past_series *s = &t->w.s[f->series];
 	struct regression_row *r;
@@ -483,6 +548,7 @@ static int raise_change(struct track *t, const struct found *f, struct err *e)
 	bool again, fresh = false;
 	int rc;
 
+	begin_after_settled(t, s, f);
 	if ((c = known(t, s, f, &again))) {
 		rc = refresh(t, f, c, e);
 		return rc < 0 ? rc : confirm(t, s, f, c, e);

@@ -40,6 +40,9 @@ struct wanted_row {
 	char not_before[11];
 };
 int track_wanted(struct db *db, struct wanted_row **out, size_t *n, struct err *e);
+/* False: a re-run that confirmed it set back several keys at once. Behind all suspicions one that
+ * sets back half of them is wanted then, which settles nothing but the cause. */
+int track_told_apart(struct db *db, int64_t regression, bool *out, struct err *e);
 void wanted_rows_free(struct wanted_row *v, size_t n);
 
 /* What a re-run measured: one entry a block (unit), logs of the objective. */

@@ -14,6 +14,8 @@
 
 /* Later nights must still lean: one-sided p of them all. */
 static const double STILL_LEANS_P = 0.2;
+/* Nights of re-runs of one canary and regression, with those that tell its causes apart. */
+enum { HALVES = REGRESS_RERUNS + 2 };
 
 /* -- nights of re-runs ----------------------------------------------------------------------- */
 
@@ -41,12 +43,12 @@ static struct reruns reruns_of(const struct canary_row *v, size_t n, int64_t reg
 	return out;
 }
 
-/* A change that a re-run of its campaign can settle. */
-static struct past_series *rerunnable(struct past *w, const struct change_row *c)
+/* The series that a re-run of its campaign measures; NULL: none. */
+static struct past_series *measured(struct past *w, const struct change_row *c)
 {
 	struct past_series *s = past_series(w, c->series);
 
-	if (!s || c->level != CHANGE_SUSPECT || s->row.source != SERIES_CANARY || !s->row.campaign)
+	if (!s || s->row.source != SERIES_CANARY || !s->row.campaign)
 		return NULL;
 	return s->row.role == SERIES_CURRENT ? (s->objective ? s : NULL)
 	       : s->row.role == SERIES_PAIR  ? past_beside(w, s, SERIES_CURRENT)
@@ -130,7 +132,7 @@ static int find_candidate(struct past *w, const struct regression_row *r,
 		members++;
 		if (fabs(c->est) > fabs(est))
 			est = c->est;
-		if (!(s = rerunnable(w, c)))
+		if (c->level != CHANGE_SUSPECT || !(s = measured(w, c)))
 			continue;
 		if ((rc = past_fill(w, s->row.campaign, e)) < 0)
 			break;
@@ -150,6 +152,36 @@ static int find_candidate(struct past *w, const struct regression_row *r,
 	out->row.est = est;
 	str_copy(out->row.since, sizeof out->row.since, r->night);
 	out->weight = weight(r, members, est, out->row.changed != NULL);
+	return rc;
+}
+
+/* What confirmed it set back several keys at once: half of them alone, after all suspicions. */
+static int find_half(struct past *w, const struct regression_row *r,
+		     const struct canary_row *canaries, size_t n, struct candidate *out,
+		     struct err *e)
+{
+	int rc = blame_half(w, r->id, &out->row.changed, e);
+
+	for (size_t i = 0; out->row.changed && i < w->n_changes && rc == 0; i++) {
+		const struct change_row *c = &w->changes[i];
+		const struct past_series *s = measured(w, c);
+		struct reruns again;
+
+		if (c->regression != r->id || c->level != CHANGE_CONFIRMED || !c->rerun || !s)
+			continue;
+		if ((rc = past_fill(w, s->row.campaign, e)) < 0)
+			break;
+		again = reruns_of(canaries, n, r->id, s->row.campaign, INT64_MAX);
+		if (s->n == 0 || again.nights >= HALVES || again.last >= s->day[s->n - 1])
+			continue;
+		out->row.campaign = s->row.campaign;
+		out->row.est = c->est;
+		str_copy(out->row.not_before, sizeof out->row.not_before,
+			 s->points[s->n - 1].night);
+		break;
+	}
+	out->row.regression = r->id;
+	str_copy(out->row.since, sizeof out->row.since, r->night);
 	return rc;
 }
 
@@ -173,9 +205,10 @@ static int find_wanted(struct past *w, struct wanted_row **out, size_t *n, struc
 		const struct regression_row *r = &w->regressions[i];
 		struct candidate c = {0};
 
-		if (!past_live(r) || r->level != CHANGE_SUSPECT)
+		if (!past_live(r))
 			continue;
-		rc = find_candidate(w, r, canaries, n_canaries, &c, e);
+		rc = r->level == CHANGE_SUSPECT ? find_candidate(w, r, canaries, n_canaries, &c, e)
+						: find_half(w, r, canaries, n_canaries, &c, e);
 		if (rc == 0 && c.row.campaign)
 			v[used++] = c;
 		else
@@ -205,6 +238,16 @@ int track_wanted(struct db *db, struct wanted_row **out, size_t *n, struct err *
 		return rc;
 	rc = find_wanted(&w, out, n, e);
 	past_done(&w);
+	return rc;
+}
+
+int track_told_apart(struct db *db, int64_t regression, bool *out, struct err *e)
+{
+	_cleanup_free_ char *half = NULL;
+	struct past w = {.db = db};
+	int rc = blame_half(&w, regression, &half, e);
+
+	*out = !half;
 	return rc;
 }
 
@@ -340,6 +383,8 @@ static void judge_history(struct judge *j)
 	double now = stats_median(r->current, r->n);
 	size_t n = 0;
 
+	if (from > begin)
+		c.seen = regress_nights_that_show(&c, j->s->y + begin, from - begin);
 	j->history = (struct regress_judged){.answer = REGRESS_LATER, .est = NAN, .p = 1};
 	if (j->day <= found || j->day < j->first)
 		return;
@@ -418,6 +463,17 @@ static char *sentence(struct judge *j, enum rerun_answer answer)
 		put_effect(&b, &j->history, &before, j->s->logs, "fresh night");
 		buf_printf(&b, " against %zu before", before.n);
 	}
+	return buf_take(&b);
+}
+
+/* Beside what confirmed the change. */
+static char *sentence_of_half(struct judge *j)
+{
+	struct buf b = {0};
+
+	buf_printf(&b, "%s; its causes told apart: ", j->change->why ? j->change->why : "");
+	put_effect(&b, &j->pairs, &(struct regress_noise){0}, true, "paired block");
+	buf_printf(&b, " against %s as before", j->r->set_back);
 	return buf_take(&b);
 }
 
@@ -528,6 +584,51 @@ static int put(struct judge *j, enum rerun_answer answer, const char *why, struc
 	return rc < 0 ? rc : blame_rank(&j->w, j->regression->id, &trial, e);
 }
 
+/* Keys that were set back together told apart: half of them again, against a change that is known.
+ */
+static int judge_half(struct judge *j, enum rerun_answer *out, char **why, struct err *e)
+{
+	struct blame_trial trial = {.keys = j->r->set_back};
+	int rc = find_change(j, e);
+
+	if (rc < 0 || (rc = count_attempts(j, e)) < 0)
+		return rc;
+	judge_pairs(j);
+	if (j->pairs.answer == REGRESS_MORE)
+		return 0;
+	*out = RERUN_CONFIRMED;
+	*why = sentence_of_half(j);
+	for (size_t i = 0; i < j->w.n_changes && rc == 0; i++) {
+		struct change_row *c = &j->w.changes[i];
+
+		if (c->regression != j->regression->id || c->level != CHANGE_CONFIRMED ||
+		    (c->series != j->s->row.id && !(j->pair && c->series == j->pair->row.id)))
+			continue;
+		c->rerun = j->r->stage;
+		free(c->why);
+		c->why = xstrdup(*why);
+		rc = history_change_update(j->w.db, c, e);
+	}
+	trial.proved = j->pairs.answer == REGRESS_SHOWN;
+	trial.ruled_out = j->pairs.ruled_out;
+	if (rc == 0)
+		rc = past_fill(&j->w, 0, e);
+	return rc < 0 ? rc : blame_rank(&j->w, j->regression->id, &trial, e);
+}
+
+static int is_half(struct judge *j, bool *out, struct err *e)
+{
+	_cleanup_free_ char *half = NULL;
+	int rc = 0;
+
+	*out = false;
+	if (j->r->set_back && j->r->reference && past_live(j->regression) &&
+	    j->regression->level == CHANGE_CONFIRMED)
+		rc = blame_half(&j->w, j->regression->id, &half, e);
+	*out = half != NULL;
+	return rc;
+}
+
 /* Somebody settled it meanwhile, or it has become part of another one. */
 static bool settled(const struct judge *j, enum rerun_answer *out, char **why)
 {
@@ -545,10 +646,15 @@ static bool settled(const struct judge *j, enum rerun_answer *out, char **why)
 
 static int judge(struct judge *j, enum rerun_answer *out, char **why, struct err *e)
 {
+	bool half = false;
 	int rc = find_subject(j, e);
 
-	if (rc < 0 || settled(j, out, why))
+	if (rc < 0 || (rc = is_half(j, &half, e)) < 0)
 		return rc;
+	if (half)
+		return judge_half(j, out, why, e);
+	if (settled(j, out, why))
+		return 0;
 	if ((rc = find_change(j, e)) < 0 || (rc = count_attempts(j, e)) < 0)
 		return rc;
 	*out = decide(j);

@@ -525,12 +525,19 @@ static void test_a_rerun_alone_waits_for_another_night(void **state)
 	struct stage_row *s;
 	size_t n, n_nodes = 0;
 	struct err e = {0};
+	char night[11];
 
 	(void)state;
 	world_open_recipe(&w, 13, RECIPE);
 	slow_night(&w, "{" QUIET ", \"nodes\": 4, \"base\": 90}", &want);
 	assert_false(rerun(&w, &want, want.since, "{" QUIET ", \"nodes\": 4, \"base\": 90}"));
 	assert_true(rerun(&w, &want, want.not_before, "{" QUIET ", \"nodes\": 4, \"base\": 90}"));
+	run(&w, "{" QUIET ", \"nodes\": 4, \"base\": 90}");
+	/* two bad nights in a row would look like this */
+	assert_int_equal(regression(&w, want.regression).level, CHANGE_SUSPECT);
+	one_night(&w, "{" QUIET ", \"nodes\": 4, \"base\": 90}");
+	night_of(&w, night);
+	assert_true(rerun(&w, &want, night, "{" QUIET ", \"nodes\": 4, \"base\": 90}"));
 	run(&w, "{" QUIET ", \"nodes\": 4, \"base\": 90}");
 	assert_int_equal(regression(&w, want.regression).level, CHANGE_CONFIRMED);
 	s = stages(&w, &n);

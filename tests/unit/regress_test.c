@@ -177,15 +177,28 @@ static struct regress_case case_of(size_t n, double sd, double suspected)
 				     .suspected = 5 + suspected,
 				     .sign = suspected < 0 ? -1 : 1,
 				     .min_effect = 0.02,
+				     .seen = REGRESS_SEEN - 1,
 				     .logs = true,
 				     .attempt = 1};
+}
+
+static void test_lasts(void **state)
+{
+	const double level[] = {0.9, 0.91, 0.9, 0.99}, hang[] = {0.8, 1.0, 0.85, 1.0};
+
+	(void)state;
+	assert_true(regress_lasts(1, -0.1, level, 4));
+	assert_true(regress_lasts(1, -0.1, level, 3));
+	assert_false(regress_lasts(1, -0.1, level, 2));
+	assert_false(regress_lasts(1, -0.15, hang, 3));
+	assert_false(regress_lasts(1, -0.15, hang, 4));
 }
 
 static void test_history(void **state)
 {
 	struct regress_case c = case_of(30, 0.01, -0.05);
 	const double shown[] = {4.95}, none[] = {5.001}, weak[] = {4.978}, hang[] = {4.8, 4.998};
-	const double far[] = {4.8}, twice[] = {4.8, 4.82};
+	const double far[] = {4.8}, twice[] = {4.8, 4.82}, chance[] = {4.966, 4.966};
 	struct regress_judged j;
 
 	(void)state;
@@ -208,6 +221,17 @@ static void test_history(void **state)
 	assert_int_equal(j.answer, REGRESS_LATER);
 	regress_judge_history(&c, twice, 2, &j);
 	assert_int_equal(j.answer, REGRESS_SHOWN);
+	/* p 0.001: too little for one night, enough for each of two */
+	regress_judge_history(&c, chance, 1, &j);
+	assert_int_equal(j.answer, REGRESS_LATER);
+	regress_judge_history(&c, chance, 2, &j);
+	assert_int_equal(j.answer, REGRESS_SHOWN);
+	/* two bad nights in a row, the first of which was suspected, are no level */
+	c.seen = 1;
+	regress_judge_history(&c, shown, 1, &j);
+	assert_int_equal(j.answer, REGRESS_LATER);
+	regress_judge_history(&c, (const double[]){4.95, 4.95}, 2, &j);
+	assert_int_equal(j.answer, REGRESS_SHOWN);
 	c.before.n = 7;
 	regress_judge_history(&c, shown, 1, &j);
 	assert_int_equal(j.answer, REGRESS_LATER);
@@ -220,8 +244,8 @@ static void test_history(void **state)
 	assert_int_equal(j.answer, REGRESS_NOT_SHOWN);
 }
 
-/* Nothing changed: a re-run on up to three nights says that something did in 0.2 % of cases at
- * most, and pairs in 1 %. Bounds are 4.5 standard errors wide. */
+/* Nothing changed: a re-run on up to three nights says that something did in 0.05 % of cases
+ * at most, and pairs in 1 %. Bounds are 4.5 standard errors wide. */
 static void test_error_rates(void **state)
 {
 	enum { N = 20000, BEFORE = 12 };
@@ -253,7 +277,7 @@ static void test_error_rates(void **state)
 		}
 		wrong_pairs += j.answer == REGRESS_SHOWN;
 	}
-	assert_true((double)wrong < N * 0.002 + 4.5 * sqrt(N * 0.002));
+	assert_true((double)wrong < N * 0.0005 + 4.5 * sqrt(N * 0.0005));
 	assert_true((double)wrong_pairs < N * 0.005 + 4.5 * sqrt(N * 0.005));
 }
 
@@ -341,9 +365,9 @@ int main(void)
 		cmocka_unit_test(test_level_before), cmocka_unit_test(test_step),
 		cmocka_unit_test(test_calm),         cmocka_unit_test(test_same),
 		cmocka_unit_test(test_together),     cmocka_unit_test(test_shift),
-		cmocka_unit_test(test_pairs),        cmocka_unit_test(test_history),
-		cmocka_unit_test(test_error_rates),  cmocka_unit_test(test_rank),
-		cmocka_unit_test(test_node),
+		cmocka_unit_test(test_pairs),        cmocka_unit_test(test_lasts),
+		cmocka_unit_test(test_history),      cmocka_unit_test(test_error_rates),
+		cmocka_unit_test(test_rank),         cmocka_unit_test(test_node),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -214,10 +214,15 @@ static void test_confirmed_by_history(void **state)
 	t = play(&s, 31, 31, 0.94);
 	assert_int_equal(t.suspects, 0);
 	assert_int_equal(wanted(&s, NULL), 1);
-	assert_int_equal(rerun(&s, w.regression, 31, 0.94, NULL, 3, &why), RERUN_CONFIRMED);
+	/* two bad nights in a row would look like this */
+	assert_int_equal(rerun(&s, w.regression, 31, 0.94, NULL, 3, &why), RERUN_LATER);
+	free(why);
+	why = NULL;
+	play(&s, 32, 32, 0.94);
+	assert_int_equal(rerun(&s, w.regression, 32, 0.94, NULL, 3, &why), RERUN_CONFIRMED);
 	assert_contains(why, "measured again: -6.");
 	assert_int_equal(wanted(&s, NULL), 0);
-	t = play(&s, 32, 45, 0.94);
+	t = play(&s, 33, 45, 0.94);
 	assert_int_equal(t.open_confirmed, 1);
 	assert_count(&s, 1, "SELECT count(*) FROM regression WHERE state = 'open'");
 	assert_count(&s, 1, "SELECT count(*) FROM change WHERE level = 'confirmed' AND rerun > 0");
@@ -274,9 +279,9 @@ static void test_ruled_out(void **state)
 	assert_int_equal(wanted(&s, &w), 1);
 	assert_int_equal(rerun_quietly(&s, w.regression, 30, 1, "nccl", 6), RERUN_LATER);
 	assert_count(&s, 1, "SELECT count(*) FROM cause WHERE key = 'nccl' AND score = 0");
-	play(&s, 31, 31, 0.94);
+	play(&s, 31, 32, 0.94);
 	assert_int_equal(wanted(&s, NULL), 1);
-	assert_int_equal(rerun_quietly(&s, w.regression, 31, 0.94, NULL, 3), RERUN_CONFIRMED);
+	assert_int_equal(rerun_quietly(&s, w.regression, 32, 0.94, NULL, 3), RERUN_CONFIRMED);
 	assert_count(&s, 1, "SELECT count(*) FROM cause WHERE rank = 1 AND key = 'driver'");
 	free(w.changed);
 	db_close(s.db);
@@ -311,6 +316,67 @@ static void test_dismissed(void **state)
 	t = play(&s, 41, 42, 0.94);
 	assert_count(&s, 2, "SELECT count(*) FROM regression");
 	db_close(s.db);
+}
+
+/* Two bad nights were dismissed, and the detector dates what follows to them. */
+static void test_begins_after_bad_nights(void **state)
+{
+	struct scene s;
+	struct wanted_row w = {0};
+
+	(void)state;
+	scene_open(&s);
+	play(&s, 0, 29, 1);
+	play(&s, 30, 31, 0.94);
+	assert_int_equal(wanted(&s, &w), 1);
+	assert_int_equal(rerun_quietly(&s, w.regression, 31, 1, NULL, 3), RERUN_DISMISSED);
+	play(&s, 32, 33, 0.94);
+	assert_int_equal(wanted(&s, &w), 1);
+	assert_string_equal(w.since, "2026-02-02");
+	play(&s, 34, 34, 0.94);
+	assert_int_equal(rerun_quietly(&s, w.regression, 34, 0.94, NULL, 3), RERUN_CONFIRMED);
+	db_close(s.db);
+}
+
+/* Several keys were set back: the next nights tell which it is, one by one. */
+static void test_causes_told_apart(void **state)
+{
+	(void)state;
+	for (int is_first = 0; is_first < 2; is_first++) {
+		struct scene s;
+		struct wanted_row w = {0};
+
+		scene_open(&s);
+		set_environment(&s, "{\"nccl\":\"1\",\"omp\":\"1\"}");
+		play(&s, 0, 29, 1);
+		set_environment(&s, "{\"nccl\":\"2\",\"omp\":\"2\"}");
+		play(&s, 30, 30, 0.94);
+		assert_int_equal(wanted(&s, &w), 1);
+		free(w.changed);
+		assert_int_equal(rerun_quietly(&s, w.regression, 30, 0.94, "nccl,omp", 5),
+				 RERUN_CONFIRMED);
+		play(&s, 31, 31, 0.94);
+		assert_count(&s, 0, "SELECT count(*) FROM cause WHERE proved");
+		assert_int_equal(wanted(&s, &w), 1);
+		assert_string_equal(w.changed, "{\"nccl\":{\"was\":\"1\",\"is\":\"2\"}}");
+		free(w.changed);
+		assert_int_equal(rerun_quietly(&s, w.regression, 31, is_first ? 0.94 : 1, "nccl",
+					       2),
+				 RERUN_MORE);
+		assert_int_equal(rerun_quietly(&s, w.regression, 31, is_first ? 0.94 : 1, "nccl",
+					       6),
+				 RERUN_CONFIRMED);
+		play(&s, 32, 33, 0.94);
+		assert_int_equal(wanted(&s, NULL), 0);
+		assert_count(
+			&s, is_first,
+			"SELECT count(*) FROM cause WHERE rank = 1 AND key = 'nccl' AND proved");
+		assert_count(&s, !is_first,
+			     "SELECT count(*) FROM cause WHERE rank = 1 AND key = 'omp'");
+		assert_count(&s, 1, "SELECT count(*) FROM cause WHERE score = 0");
+		assert_count(&s, 1, "SELECT count(*) FROM regression WHERE level = 'confirmed'");
+		db_close(s.db);
+	}
 }
 
 /* -- tonight again ------------------------------------------------------------------------------
@@ -383,9 +449,9 @@ static int64_t confirm(struct scene *s, int night, double level)
 {
 	struct wanted_row w = {0};
 
-	play(s, night, night + 1, level);
+	play(s, night, night + 2, level);
 	assert_int_equal(wanted(s, &w), 1);
-	assert_int_equal(rerun_quietly(s, w.regression, night + 1, level, NULL, 3),
+	assert_int_equal(rerun_quietly(s, w.regression, night + 2, level, NULL, 3),
 			 RERUN_CONFIRMED);
 	free(w.changed);
 	return w.regression;
@@ -416,6 +482,22 @@ static void test_confirmed_goes_back(void **state)
 	db_close(s.db);
 }
 
+/* A re-run tonight would measure what is confirmed since as well. */
+static void test_before_what_is_confirmed(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	scene_open(&s);
+	play(&s, 0, 29, 1);
+	(void)confirm(&s, 30, 0.94);
+	for (int night = 18; night < 30; night++)
+		put(&s, s.current, night, 970 * noise(1, night));
+	play(&s, 33, 36, 0.94);
+	assert_count(&s, 1, "SELECT count(*) FROM regression");
+	db_close(s.db);
+}
+
 static void set_state(struct scene *s, int64_t id, enum regression_state state)
 {
 	struct regression_row r = regression(s, id);
@@ -442,7 +524,7 @@ static void test_fixed_comes_back(void **state)
 	/* Otava's rule takes a night more behind two other changes */
 	play(&s, 50, 51, 0.94);
 	assert_int_not_equal(confirm(&s, 52, 0.94), id);
-	assert_int_equal(track(&s, 53).open_confirmed, 1);
+	assert_int_equal(track(&s, 54).open_confirmed, 1);
 	db_close(s.db);
 }
 
@@ -603,6 +685,28 @@ static void test_hang(void **state)
 	play_other(&s, 30, 30, 1.8);
 	assert_int_equal(play_other(&s, 31, 50, 1).open_confirmed, 0);
 	assert_count(&s, 0, "SELECT count(*) FROM change WHERE level = 'confirmed'");
+	db_close(s.db);
+}
+
+/* The night of a change wanders by some nights; what is near what people were told of is that. */
+static void test_told_once(void **state)
+{
+	struct scene s;
+	int64_t compute;
+
+	(void)state;
+	scene_open(&s);
+	s.other = put_series(&s, SERIES_IMPORTED, SERIES_CURRENT, "wait_ms", BETTER_DOWN, "ms");
+	compute = put_series(&s, SERIES_IMPORTED, SERIES_CURRENT, "compute_ms", BETTER_DOWN, "ms");
+	for (int night = 0; night < 45; night++) {
+		put(&s, s.other, night, (night < 30 ? 40 : 44) * noise(8, night));
+		put(&s, compute, night, (night < 33 ? 60 : 66) * noise(9, night));
+		track(&s, night);
+	}
+	assert_count(&s, 2, "SELECT count(*) FROM change WHERE level = 'confirmed'");
+	assert_count(&s, 1,
+		     "SELECT count(*) FROM regression WHERE level = 'confirmed' AND "
+		     "state != 'dismissed'");
 	db_close(s.db);
 }
 
@@ -774,6 +878,10 @@ int main(void)
 		cmocka_unit_test(test_confirmed_by_pairs),
 		cmocka_unit_test(test_ruled_out),
 		cmocka_unit_test(test_dismissed),
+		cmocka_unit_test(test_begins_after_bad_nights),
+		cmocka_unit_test(test_causes_told_apart),
+		cmocka_unit_test(test_before_what_is_confirmed),
+		cmocka_unit_test(test_told_once),
 		cmocka_unit_test(test_same_night_again),
 		cmocka_unit_test(test_clock_set_back),
 		cmocka_unit_test(test_transient_suspect),
