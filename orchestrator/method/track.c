@@ -32,6 +32,8 @@ enum {
 	USUAL_NIGHTS = 14,   /* what was better for so long is missed when it ends */
 	HISTORY_NIGHTS = 14, /* an older change of what was imported later is news to nobody */
 };
+/* A second step behind one that is known: standard errors, from night to night. */
+static const double FURTHER_SE = 5;
 static const int64_t DAY_US = 86400000000;
 
 /* A change that a detector sees. */
@@ -229,13 +231,30 @@ static bool is_over(struct track *t, const struct past_series *s, const struct f
 			    s->y + s->n - BACK_POINTS, BACK_POINTS);
 }
 
+/* Is what came after `at` further from the nights between than chance takes it? The nights of a
+ * change wander about its level, and some of them always lie on its far side. */
+static bool is_apart(struct track *t, const struct past_series *s, int64_t first, size_t from,
+		     size_t at)
+{
+	struct regress_noise before = past_before(&t->w, s, first);
+	double between = stats_mean(s->y + from, at - from);
+	double diff = stats_mean(s->y + at, s->n - at) - between;
+	double se = before.sd * sqrt(1 / (double)(at - from) + 1 / (double)(s->n - at));
+
+	return before.n >= 2 && fabs(diff) > FURTHER_SE * se &&
+	       fabs(regress_relative(diff, between, s->logs)) >= s->min_effect;
+}
+
 /* Another step of a series that was confirmed to have changed days before: both are seen, one on
- * the night that is known, and this one behind it. */
+ * the night that is known, and this one well behind it. */
 static bool is_further(struct track *t, const struct found *f, const struct change_row *c)
 {
+	const struct past_series *s = &t->w.s[f->series];
 	int64_t day = regress_day(c->night);
+	size_t from = past_at(s, day);
 
-	if (c->level != CHANGE_CONFIRMED || f->span.day <= day)
+	if (c->level != CHANGE_CONFIRMED || f->span.day <= day || from >= f->at ||
+	    !is_apart(t, s, past_span(c).first, from, f->at))
 		return false;
 	for (size_t i = 0; i < t->n_found; i++) {
 		const struct found *g = &t->found[i];
