@@ -2,7 +2,6 @@
 /* What history.h needs beside the store: words, nights, and what its rows own. */
 #include "experiments/history.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,19 +18,6 @@ MODEL_WORDS(observation_state, OBSERVATION_COPY, "counted", "without", "copy")
 MODEL_WORDS(cause_kind, CAUSE_METRIC, "environment", "node", "metric")
 MODEL_WORDS(canary_purpose, CANARY_REVALIDATE, "night", "rerun", "revalidate")
 
-/* The n digits at s as a number; -1 if they are none. */
-static int digits(const char *s, int n)
-{
-	int v = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (!isdigit((unsigned char)s[i]))
-			return -1;
-		v = v * 10 + s[i] - '0';
-	}
-	return v;
-}
-
 bool history_night_valid(const char *night)
 {
 	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -39,9 +25,9 @@ bool history_night_valid(const char *night)
 
 	if (!night || strlen(night) != 10 || night[4] != '-' || night[7] != '-')
 		return false;
-	year = digits(night, 4);
-	month = digits(night + 5, 2);
-	day = digits(night + 8, 2);
+	year = str_digits(night, 4);
+	month = str_digits(night + 5, 2);
+	day = str_digits(night + 8, 2);
 	if (year < 1 || month < 1 || month > 12)
 		return false;
 	last = days[month - 1];

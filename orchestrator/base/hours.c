@@ -302,28 +302,16 @@ bool hours_night_at(const struct strv *texts, int64_t utc_us, struct hours_night
 
 /* -- moments ---------------------------------------------------------------------------------- */
 
-static int digits(const char *s, int n)
-{
-	int v = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (!isdigit((unsigned char)s[i]))
-			return -1;
-		v = v * 10 + s[i] - '0';
-	}
-	return v;
-}
-
 int hours_moment(const char *text, int64_t *utc_us, struct err *e)
 {
-	int y = digits(text, 4), mon, day, min;
+	int y = str_digits(text, 4), mon, day, min;
 	const char *p;
 	char zone[64];
 	struct zone_guard g;
 	struct tm t = {0};
 
-	if (y < 1970 || text[4] != '-' || (mon = digits(text + 5, 2)) < 1 || mon > 12 ||
-	    text[7] != '-' || (day = digits(text + 8, 2)) < 1 || day > 31 ||
+	if (y < 1970 || text[4] != '-' || (mon = str_digits(text + 5, 2)) < 1 || mon > 12 ||
+	    text[7] != '-' || (day = str_digits(text + 8, 2)) < 1 || day > 31 ||
 	    (text[10] != ' ' && text[10] != 'T'))
 		return err_set(e, ERR_RECIPE,
 			       "\"%s\": expected a time like \"2026-12-01 06:00 Europe/Berlin\"",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/base/str.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -228,6 +229,18 @@ static bool number_ends(const char *s, const char *end)
 	while (is_blank(*end))
 		end++;
 	return *end == '\0';
+}
+
+int str_digits(const char *s, int n)
+{
+	int v = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (!isdigit((unsigned char)s[i]))
+			return -1;
+		v = v * 10 + s[i] - '0';
+	}
+	return v;
 }
 
 bool str_to_i64(const char *s, int64_t *out)

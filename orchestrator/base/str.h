@@ -54,6 +54,7 @@ bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
 /* The whole of s (blanks around it allowed) is one number, with a point whatever LC_NUMERIC is. */
 bool str_to_i64(const char *s, int64_t *out);
+int str_digits(const char *s, int n); /* the n digits at s as a number; -1: they are none */
 bool str_to_double(const char *s, double *out); /* finite only */
 /* Append the shortest text that reads back as the same double, with a point whatever LC_NUMERIC is;
  * integers up to 2^53 without exponent. v is finite. */

@@ -240,17 +240,8 @@ static void again_done(struct again *a)
 static int find_again(struct campaign *c, const struct stage_row *s, const struct fix_row *fix,
 		      struct again *a, struct err *e)
 {
-	_cleanup_free_ double *d = NULL;
-	struct pairs p;
-	size_t n;
-	int rc = pairs_load(c, s, &p, e);
+	int rc = fix_measured(c, s, &a->ci, &a->guards, e);
 
-	if (rc < 0)
-		return rc;
-	n = pairs_diff(&p, 1, &d);
-	a->ci = stats_mean_ci(d, n, 0.95);
-	rc = pairs_guard_results(c, s, 1, &p, &a->guards, e);
-	pairs_done(&p);
 	if (rc == 0)
 		rc = fingerprint_of_stage(c->ws->db, s->id, &a->env, e);
 	if (rc == 0 && a->env && fix->fingerprint)

@@ -187,9 +187,8 @@ static int put_final(struct campaign *c, const struct stage_row *s, const struct
 	return rc < 0 ? rc : query_stage_close(c->ws->db, s->id, note, e);
 }
 
-/* The fix against the original default, and what the guards say of it. */
-static int find_final(struct campaign *c, const struct stage_row *s, struct stats_mean_ci *ci,
-		      struct guard_results *guards, struct err *e)
+int fix_measured(struct campaign *c, const struct stage_row *s, struct stats_mean_ci *ci,
+		 struct guard_results *guards, struct err *e)
 {
 	_cleanup_free_ double *d = NULL;
 	struct pairs p;
@@ -217,7 +216,7 @@ static int again_final(struct campaign *c, const struct stage_row *s, struct cam
 	int rc = query_fix_get(c->ws->db, c->row.id, &fix, &found, e);
 
 	if (rc == 0 && found && fix.stage == s->id &&
-	    (rc = find_final(c, s, &ci, &guards, e)) == 0) {
+	    (rc = fix_measured(c, s, &ci, &guards, e)) == 0) {
 		const char *is = fix_state(&ci, guards.worst, false);
 
 		holds = str_eq(is, "validated") &&
@@ -238,7 +237,7 @@ static int conclude_final(struct campaign *c, const struct stage_row *s, struct 
 {
 	struct guard_results guards = {0};
 	struct stats_mean_ci ci = {0};
-	int rc = find_final(c, s, &ci, &guards, e);
+	int rc = fix_measured(c, s, &ci, &guards, e);
 
 	if (rc == 0 && (rc = store_guards(c, s, &guards, e)) == 0)
 		rc = put_final(c, s, &ci, &guards, e);

@@ -219,8 +219,12 @@ int campaign_reopen(struct campaign *c, int64_t deadline_us, struct err *e);
 /* The workload as a stage of this kind runs it; borrows from the recipe. */
 struct workload method_workload(const struct recipe *r, enum stage_kind k);
 int fix_finish(struct campaign *c, struct err *e);
-/* Words for what a comparison of the fix with the default found; `pending`: a long run waits. */
+/* A stage of the fix against the original default, and what the guards say of it. */
 struct stats_mean_ci;
+struct guard_results;
+int fix_measured(struct campaign *c, const struct stage_row *s, struct stats_mean_ci *ci,
+		 struct guard_results *guards, struct err *e);
+/* Words for what such a comparison found; `pending`: a long run waits. */
 const char *fix_state(const struct stats_mean_ci *ci, enum decide_guard guard, bool pending);
 
 struct arm_plan {
