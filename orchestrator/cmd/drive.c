@@ -502,7 +502,8 @@ static void print_next(const struct report *rep, const struct workspace *w, int6
 								     : "report";
 	_cleanup_free_ char *command = drive_command(verb, w, id);
 
-	printf("\nreport: %s/reports/campaign-%lld.md\n", w->root, (long long)id);
+	printf("\nreport: %s/reports/campaign-%lld.md   (with pictures: campaign-%lld.html)\n",
+	       w->root, (long long)id, (long long)id);
 	if (rep->campaign.state == CAMPAIGN_FAILED)
 		printf("next: look into the log (paths are relative to the workspace), mend it, "
 		       "run the recipe again\n");

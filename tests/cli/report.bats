@@ -70,6 +70,11 @@ documented() {
 	"$FETTLE" report 1 --json | cmp - "$BATS_TEST_TMPDIR/r.json"
 }
 
+@test "report: a run says where its pictures are" {
+	run -0 "$FETTLE" resume 1 -q -s fake --fake "$BATS_FILE_TMPDIR/truth.json"
+	[[ $output == *"report: $FETTLE_WORKSPACE/reports/campaign-1.md   (with pictures: campaign-1.html)"* ]]
+}
+
 @test "report: what a run leaves in reports/ is what the command prints" {
 	"$FETTLE" report 1 | cmp - "$FETTLE_WORKSPACE/reports/campaign-1.md"
 	"$FETTLE" report 1 --json | cmp - "$FETTLE_WORKSPACE/reports/campaign-1.json"
