@@ -323,13 +323,11 @@ int canary_points(struct campaign *c, const struct stage_row *s, const char *nig
  * night, or of the one from which a regression was accepted. NULL: none yet. */
 int canary_reference_environment(struct campaign *c, const char *config, char **json,
 				 struct err *e);
-/* Nodes to stay away from (heap, NULL: none): of a re-run those of the nights in doubt, since what
- * belongs to one of them is not to be seen again; of a night those that were looked at last, so
- * that all have their turn. */
+/* Nodes that a re-run stays away from (heap, NULL: none): those of the nights in doubt, since what
+ * belongs to one of them is not to be seen again. */
 struct wanted_row;
 int canary_avoid_suspects(struct campaign *c, const struct wanted_row *r, char **avoid,
 			  struct err *e);
-int canary_avoid_seen(struct campaign *c, int blocks, char **avoid, struct err *e);
 
 /* -- ends.c: what follows from the end of a job; orchestrator/slurm/STATES.md ---------------- */
 

@@ -164,7 +164,7 @@ void doc_percent(struct doc *doc, double v, int digits)
 	buf_free(&b);
 }
 
-void doc_interval(struct doc *doc, double lo, double hi)
+static void doc_interval(struct doc *doc, double lo, double hi)
 {
 	if (isfinite(lo) && isfinite(hi))
 		doc_printf(doc, "[%+.1f, %+.1f] %%", 100 * lo, 100 * hi);

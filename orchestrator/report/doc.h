@@ -73,7 +73,6 @@ void doc_strong(struct doc *doc, const char *s);
 
 void doc_number(struct doc *doc, double v); /* four digits that matter: "9045", "0.6206" */
 void doc_percent(struct doc *doc, double v, int digits);            /* 0.0123 -> "+1.2 %" */
-void doc_interval(struct doc *doc, double lo, double hi);           /* "[+0.5, +1.9] %" */
 void doc_effect(struct doc *doc, double est, double lo, double hi); /* "+1.2 % [+0.5, +1.9]" */
 void doc_time(struct doc *doc, int64_t utc_us); /* "2026-11-29 13:21:44 UTC"; 0: "unknown" */
 

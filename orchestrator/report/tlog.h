@@ -37,7 +37,6 @@ void tlog_negatives(const struct report *r, struct doc *doc);
 void tlog_ladder(const struct report *r, struct doc *doc);
 void tlog_ablation(const struct report *r, struct doc *doc);
 void tlog_nodes(const struct report *r, struct doc *doc);
-const char *tlog_ablation_words(const struct ablation_row *a);
 
 /* tlog_hosts.c: what the cluster says; nothing when it says nothing */
 void tlog_consumed(const struct report *r, struct doc *doc);

@@ -7,7 +7,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
 
-const char *tlog_ablation_words(const struct ablation_row *a)
+static const char *ablation_words(const struct ablation_row *a)
 {
 	switch (a->outcome) {
 	case ABLATION_PAYS:
@@ -41,7 +41,7 @@ void tlog_ablation(const struct report *r, struct doc *doc)
 	doc_table(doc, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < r->n_ablations; i++) {
 		const struct ablation_row *a = &r->ablations[i];
-		_cleanup_free_ char *words = xasprintf("%s%s%s", tlog_ablation_words(a),
+		_cleanup_free_ char *words = xasprintf("%s%s%s", ablation_words(a),
 						       a->reason ? "; " : "",
 						       a->reason ? a->reason : "");
 
