@@ -26,7 +26,7 @@ _fettle() {
 	fi
 	case $command:$before in
 	*:-s | *:--scheduler) mapfile -t COMPREPLY < <(compgen -W 'local slurm slurm_cli fake' -- "$word") ;;
-	report:-f | report:--format) mapfile -t COMPREPLY < <(compgen -W 'html json markdown' -- "$word") ;;
+	report:-f | report:--format) mapfile -t COMPREPLY < <(compgen -W 'csv html json markdown' -- "$word") ;;
 	check:--transport) mapfile -t COMPREPLY < <(compgen -W 'ib roce efa socket' -- "$word") ;;
 	recommend:-a | recommend:--as) mapfile -t COMPREPLY < <(compgen -W 'env sbatch json config' -- "$word") ;;
 	regressions:--as) mapfile -t COMPREPLY < <(compgen -W 'junit mail metrics slack' -- "$word") ;;

@@ -77,7 +77,7 @@ static int print(struct workspace *w, const struct args *a, struct err *e)
 static int run(int argc, char **argv)
 {
 	static const struct argp_option opts[] = {
-		{"format", 'f', "FORMAT", 0, "markdown (the default), html or json", 0},
+		{"format", 'f', "FORMAT", 0, "markdown (the default), html, json or csv", 0},
 		{"output", 'o', "FILE", 0, "write there instead of to stdout", 0},
 		{0}};
 	static const struct argp_child children[] = {{&look_argp, 0, NULL, 0}, {0}};

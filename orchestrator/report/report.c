@@ -442,6 +442,8 @@ static int load_screen(struct loader *l, struct report_hypothesis *h, struct err
 			d = xcalloc(l->n_values + 1, sizeof *d);
 			n = paired(l->r->recipe, s, l->values, l->n_values, s->arms[a].id, d);
 			h->screen_mean = stats_relative(stats_mean(d, n));
+			for (size_t k = 0; k < l->n_values; k++)
+				h->screen_runs += l->values[k].arm == s->arms[a].id;
 		}
 	}
 	return 0;

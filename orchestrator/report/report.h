@@ -66,6 +66,7 @@ struct report_hypothesis {
 	struct verdict_row *looks;  /* every look, in order */
 	size_t n_looks;
 	double screen_mean; /* relative; NaN: not screened */
+	size_t screen_runs; /* timed runs of its arm in screens */
 	/* effect on the other metrics in its confirm stage: relative change of the means */
 	struct report_effect {
 		char *metric;

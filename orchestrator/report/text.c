@@ -93,6 +93,25 @@ void text_sh(struct buf *out, const char *s)
 	buf_char(out, '\'');
 }
 
+void text_csv(struct buf *out, const char *s)
+{
+	struct buf clean = {0};
+	double number;
+
+	text_line(&clean, s);
+	s = clean.data ? clean.data : "";
+	buf_char(out, '"');
+	if (*s && strchr("=+-@", *s) && !str_to_double(s, &number))
+		buf_char(out, '\'');
+	for (; *s; s++) {
+		if (*s == '"')
+			buf_char(out, '"');
+		buf_char(out, *s);
+	}
+	buf_char(out, '"');
+	buf_free(&clean);
+}
+
 bool text_is_name(const char *s)
 {
 	static const char

@@ -20,6 +20,10 @@ void text_line(struct buf *out, const char *s);
  */
 void text_sh(struct buf *out, const char *s);
 
+/* A field of a CSV file (RFC 4180), always quoted, on one line. What a spreadsheet would take for a
+ * formula, a text that begins with = + - or @ and is no number, gets a ' before it. */
+void text_csv(struct buf *out, const char *s);
+
 /* May it name a variable in a shell script? [A-Za-z_][A-Za-z0-9_]* */
 bool text_is_name(const char *s);
 

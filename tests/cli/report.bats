@@ -70,6 +70,20 @@ documented() {
 	"$FETTLE" report 1 --json | cmp - "$BATS_TEST_TMPDIR/r.json"
 }
 
+@test "report: a table that sqlite reads, a row an experiment, with every column documented" {
+	"$FETTLE" report --format csv >"$BATS_TEST_TMPDIR/r.csv"
+	cmp "$BATS_TEST_TMPDIR/r.csv" "$FETTLE_WORKSPACE/reports/campaign-1.csv"
+	sqlite3 :memory: ".import --csv $BATS_TEST_TMPDIR/r.csv t" ".mode list" \
+		"SELECT stage, knob, outcome, effect_pct + 0 > 5, lo_pct + 0 <= effect_pct + 0, runs + 0 > 0 FROM t WHERE outcome <> ''" \
+		>"$BATS_TEST_TMPDIR/rows" 2>"$BATS_TEST_TMPDIR/complaints"
+	[ ! -s "$BATS_TEST_TMPDIR/complaints" ] # such as a record with too many fields
+	grep -qx 'confirm|good|accepted|1|1|1' "$BATS_TEST_TMPDIR/rows"
+	grep -qx 'final||validated|1|1|1' "$BATS_TEST_TMPDIR/rows"
+	for key in $(head -1 "$BATS_TEST_TMPDIR/r.csv" | tr , ' '); do
+		sed -n '/^## CSV/,/^## /p' "$TOP/orchestrator/report/REPORT.md" | grep -q "\`$key\`" || { echo "not documented: $key"; return 1; }
+	done
+}
+
 @test "report: a run says where its pictures are" {
 	run -0 "$FETTLE" resume 1 -q -s fake --fake "$BATS_FILE_TMPDIR/truth.json"
 	[[ $output == *"report: $FETTLE_WORKSPACE/reports/campaign-1.md   (with pictures: campaign-1.html)"* ]]
@@ -106,7 +120,7 @@ documented() {
 @test "report: unknown format, campaign and workspace say what there is" {
 	run "$FETTLE" report --format rtf
 	[ "$status" -eq 2 ]
-	[[ $output == *'html, json, markdown'* ]]
+	[[ $output == *'csv, html, json, markdown'* ]]
 	run "$FETTLE" report 99
 	[ "$status" -eq 4 ]
 	run "$FETTLE" report nosuch

@@ -49,7 +49,15 @@ static void json_as_it_was(void **state)
 	against_golden("tests/golden/report.json", text);
 }
 
-/* What a hostile log holds can neither act on a terminal nor become markup. */
+static void table_as_it_was(void **state)
+{
+	struct report r = sample_report();
+	_cleanup_free_ char *text = written("csv", &r);
+
+	(void)state;
+	against_golden("tests/golden/report.csv", text);
+}
+
 static void page_as_it_was(void **state)
 {
 	struct report r = sample_report();
@@ -59,6 +67,7 @@ static void page_as_it_was(void **state)
 	against_golden("tests/golden/report.html", text);
 }
 
+/* What a hostile log holds can neither act on a terminal nor become markup. */
 static void hostile_text_is_tamed(void **state)
 {
 	struct report r = sample_report();
@@ -77,6 +86,34 @@ static void hostile_text_is_tamed(void **state)
 	assert_contains(md, "\xef\xbf\xbd"); /* U+FFFD for the byte that was no UTF-8 */
 	assert_ok(json_parse("report", json, strlen(json), &j, &e));
 	assert_string_equal(json_text(json_path(j, "campaign.name"), ""), r.campaign.name);
+}
+
+/* Each record has as many fields as the head, and none that a spreadsheet would compute. */
+static void hostile_text_is_tamed_in_the_table(void **state)
+{
+	static const struct {
+		const char *name, *field;
+	} cases[] = {
+		{"=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""},
+		{"+cmd|' /C calc'!A0", "\"'+cmd|' /C calc'!A0\""},
+		{"@SUM(A1)", "\"'@SUM(A1)\""},
+		{"-2+3", "\"'-2+3\""},
+		{"-2.5", "\"-2.5\""},
+		{"\t=1\n,x", "\" =1 ,x\""},
+		{"\x1b[31m\xff", "\"\\x1b[31m\xef\xbf\xbd\""},
+		{"", "\"\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct report r = sample_report();
+		_cleanup_free_ char *want = xasprintf("\n7,%s,\"aa\",", cases[i].field);
+		_cleanup_free_ char *csv = NULL;
+
+		r.campaign.name = (char *)(uintptr_t)cases[i].name;
+		csv = written("csv", &r);
+		assert_contains(csv, want);
+	}
 }
 
 static size_t count(const char *text, const char *what)
@@ -141,11 +178,12 @@ static void nothing_measured_yet(void **state)
 			   .final_mean = NAN,
 			   .alpha = {.total = 0.05, .stages = 1}};
 	_cleanup_free_ char *md = written("markdown", &r), *json = written("json", &r);
-	_cleanup_free_ char *page = written("html", &r);
+	_cleanup_free_ char *page = written("html", &r), *csv = written("csv", &r);
 	_cleanup_(json_freep) struct json *j = NULL;
 	struct err e = {0};
 
 	(void)state;
+	assert_int_equal(count(csv, "\n"), 1); /* the head */
 	assert_null(strstr(page, "<svg"));
 	assert_null(strstr(page, "nan"));
 	assert_contains(md, "- Mean: unknown ms");
@@ -215,8 +253,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(markdown_as_it_was),
 		cmocka_unit_test(json_as_it_was),
+		cmocka_unit_test(table_as_it_was),
 		cmocka_unit_test(page_as_it_was),
 		cmocka_unit_test(hostile_text_is_tamed),
+		cmocka_unit_test(hostile_text_is_tamed_in_the_table),
 		cmocka_unit_test(hostile_text_is_tamed_in_the_page),
 		cmocka_unit_test(nothing_measured_yet),
 		cmocka_unit_test(long_lists_end_and_say_so),
