@@ -12,6 +12,7 @@ BINDIR     ?= $(PREFIX)/bin
 DATADIR    ?= $(PREFIX)/share/fettle
 LIBEXECDIR ?= $(PREFIX)/libexec/fettle
 MANDIR     ?= $(PREFIX)/share/man
+LOCALEDIR  ?= $(PREFIX)/share/locale
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 INSTALL    ?= install
 VERSION    := $(shell sh tests/lint/version.sh)
@@ -105,6 +106,10 @@ NEED_SLURM := $(SLURM_SRC) $(shell grep -l '"orchestrator/slurm/' $(UNIT_SRC))
 UNIT_BIN   := $(patsubst %.c,$(B)/%,$(if $(HAVE_SLURM),$(UNIT_SRC),$(filter-out $(NEED_SLURM),$(UNIT_SRC))))
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 PROG_BIN   := $(PROG_SRC:%.c=$(B)/%)
+# Without msgfmt (HAVE_MSGFMT= tries that) everything is there but the translations.
+HAVE_MSGFMT := $(shell command -v msgfmt)
+PO_FILES   := $(sort $(wildcard orchestrator/po/*.po))
+CATALOGUES := $(if $(HAVE_MSGFMT),$(PO_FILES:orchestrator/po/%.po=$(B)/locale/%/LC_MESSAGES/fettle.mo))
 PROGRAMS   := $(B)/fettle $(if $(AGENT_SRC),$(B)/fettle-agent) $(if $(HAVE_SLURM),$(B)/fettle-slurm)
 
 Q          := $(if $(V),,@)
@@ -115,10 +120,12 @@ define settle
 endef
 
 # --- programs -------------------------------------------------------------------------------------
-all: programs $(if $(SLURM_SRC),$(if $(HAVE_SLURM),,no-slurm)) ## build everything (MODE=release|debug|asan|coverage|fuzz, V=1: say all)
-programs: $(PROGRAMS) $(B)/fettle.srcdir $(if $(filter release,$(MODE)),links)
+all: programs $(if $(SLURM_SRC),$(if $(HAVE_SLURM),,no-slurm)) $(if $(HAVE_MSGFMT),,no-msgfmt) ## build everything (MODE=release|debug|asan|coverage|fuzz, V=1: say all)
+programs: $(PROGRAMS) $(CATALOGUES) $(B)/fettle.srcdir $(if $(filter release,$(MODE)),links)
 no-slurm:
 	@echo 'fettle-slurm is left out: slurm/slurm.h is missing (Debian package: libslurm-dev; RHEL package: slurm-devel)'
+no-msgfmt:
+	@echo 'translations are left out: msgfmt is missing (Debian and RHEL package: gettext)'
 links: $(PROGRAMS)
 	@for p in $(notdir $(PROGRAMS)); do ln -sfn $(MODE)/$$p $(BUILD)/$$p; done
 
@@ -146,7 +153,7 @@ $(B)/gen/%.o: $(B)/gen/%.c $(B)/flags
 	$(Q)$(CC) $(ALLCPP) $(ALLCFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
 # In a build tree these places are never asked for; `install` links with its own.
 $(B)/orchestrator/base/paths.o: CPPFLAGS += -DFETTLE_DATADIR='"/usr/local/share/fettle"' \
-	-DFETTLE_LIBEXECDIR='"/usr/local/libexec/fettle"'
+	-DFETTLE_LIBEXECDIR='"/usr/local/libexec/fettle"' -DFETTLE_LOCALEDIR='"/usr/local/share/locale"'
 $(B)/orchestrator/base/version.o: CPPFLAGS += -DFETTLE_VERSION='"$(VERSION)"'
 $(B)/orchestrator/base/version.o: $(B)/version.flags
 
@@ -160,6 +167,14 @@ $(B)/gen/migrations.c: FORCE | $(B)/deps.ok
 	@sh tests/lint/embed_sql.sh $(sort $(wildcard experiments/migrations/*.sql)) > $@.tmp
 	$(settle)
 FORCE:
+
+$(CATALOGUES): $(B)/locale/%/LC_MESSAGES/fettle.mo: orchestrator/po/%.po
+	$(call say,MSGFMT,$<)
+	@mkdir -p $(@D)
+	$(Q)msgfmt --check -o $@ $<
+# What the sources say now: new texts wait for a translation, those that are gone are dropped.
+po: ## bring the catalogues of translations (orchestrator/po) up to date with the sources
+	@sh tests/lint/po.sh update $(B)/po "$(PO_FILES)" $(TEXT_SRC)
 
 define archive
 $(call say,AR,$@)
@@ -274,7 +289,8 @@ RECIPES     = $(sort $(shell find recipes -type f ! -name '*.pyc'))
 # Where it is installed is known only now: paths.c again, before the archive that has it too.
 $(B)/install/fettle: programs FORCE
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALLCPP) -DFETTLE_DATADIR='"$(DATADIR)"' -DFETTLE_LIBEXECDIR='"$(LIBEXECDIR)"' $(ALLCFLAGS) \
+	$(Q)$(CC) $(ALLCPP) -DFETTLE_DATADIR='"$(DATADIR)"' -DFETTLE_LIBEXECDIR='"$(LIBEXECDIR)"' \
+		-DFETTLE_LOCALEDIR='"$(LOCALEDIR)"' $(ALLCFLAGS) \
 		$(ALLLDFLAGS) -o $@ orchestrator/base/paths.c $(B)/orchestrator/main.o $(B)/libfettle.a -Wl,--as-needed $(LIBS)
 install: $(B)/install/fettle ## install under PREFIX (DESTDIR is honoured)
 	@$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)
@@ -287,9 +303,12 @@ install: $(B)/install/fettle ## install under PREFIX (DESTDIR is honoured)
 	$(Q)for f in $(MAN_FILES); do \
 		$(INSTALL) -D -m 644 $$f $(DESTDIR)$(MANDIR)/man$${f##*.}/$${f##*/} || exit 1; done
 	$(Q)$(INSTALL) -D -m 644 orchestrator/fettle.bash $(DESTDIR)$(BASHCOMPDIR)/fettle
+	$(Q)for f in $(CATALOGUES:$(B)/locale/%=%); do \
+		$(INSTALL) -D -m 644 $(B)/locale/$$f $(DESTDIR)$(LOCALEDIR)/$$f || exit 1; done
 	@echo 'installed: $(DESTDIR)$(BINDIR)/fettle'
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(BINDIR)/fettle $(DESTDIR)$(BASHCOMPDIR)/fettle $(foreach f,$(MAN_FILES),$(DESTDIR)$(MANDIR)/man$(lastword $(subst ., ,$(f)))/$(notdir $(f)))
+	rm -f $(DESTDIR)$(BINDIR)/fettle $(DESTDIR)$(BASHCOMPDIR)/fettle \
+		$(CATALOGUES:$(B)/locale/%=$(DESTDIR)$(LOCALEDIR)/%) $(foreach f,$(MAN_FILES),$(DESTDIR)$(MANDIR)/man$(lastword $(subst ., ,$(f)))/$(notdir $(f)))
 	rm -rf $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)
 # The same bytes from the same commit: git orders and dates the archive, gzip -n adds no time.
 dist: ## source archive of HEAD: build/fettle-VERSION.tar.gz
@@ -310,6 +329,9 @@ LUA_FILES   = $(call texts,*.lua)
 MAN_FILES   = $(call texts,*.[1-9])
 CODE_FILES  = $(C_FILES) $(SH_FILES) $(LUA_FILES) $(call texts,*.py *.sql *.def)
 LINTS      := warnings layers format banned length spdx whitespace lua sh man
+# Whose texts are translated, and those of them whose every text is.
+TEXT_SRC    = $(LIB_SRC)
+DOC_SRC     = $(filter orchestrator/report/% orchestrator/cmd/nightly_page.c,$(LIB_SRC))
 
 lint: $(LINTS:%=check-%) ## every check of the sources (each is a target of its own: check-NAME)
 $(LINTS:%=check-%): lint-deps
@@ -339,6 +361,9 @@ check-sh:
 	@shellcheck -x $(SH_FILES)
 check-man:
 	@for f in $(MAN_FILES); do mandoc -T lint -W warning $$f || exit 1; done
+check-po:
+	@sh tests/lint/po.sh check $(B)/po "$(PO_FILES)" $(TEXT_SRC)
+	@sh tests/lint/untranslated.sh tests/lint/untranslated.txt $(DOC_SRC)
 format: ## let clang-format-14 lay out every C source
 	@sh tests/lint/hoist.sh $(C_FILES)
 	@clang-format-14 -i $(C_FILES)
@@ -347,7 +372,7 @@ clean: ## remove every build product
 	rm -rf $(BUILD) compile_commands.json
 help: ## this list
 	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
-.PHONY: all programs no-slurm links workloads test test-build test-run check-unit check-cli check-faults check-slurm \
+.PHONY: all programs no-slurm no-msgfmt po links workloads test test-build test-run check-unit check-cli check-faults check-slurm \
 	asan valgrind coverage fuzz fuzz-run bench demo deps install uninstall dist \
 	objects lint lint-deps $(LINTS:%=check-%) format clean help FORCE
 .SECONDARY:

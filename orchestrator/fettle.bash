@@ -26,6 +26,7 @@ _fettle() {
 	fi
 	case $command:$before in
 	*:-s | *:--scheduler) mapfile -t COMPREPLY < <(compgen -W 'local slurm slurm_cli fake' -- "$word") ;;
+	*:--lang) mapfile -t COMPREPLY < <(compgen -W 'en zh' -- "$word") ;;
 	report:-f | report:--format) mapfile -t COMPREPLY < <(compgen -W 'csv html json markdown' -- "$word") ;;
 	check:--transport) mapfile -t COMPREPLY < <(compgen -W 'ib roce efa socket' -- "$word") ;;
 	recommend:-a | recommend:--as) mapfile -t COMPREPLY < <(compgen -W 'env sbatch json config' -- "$word") ;;

@@ -74,6 +74,19 @@ char *paths_recipes(void)
 	return p ? p : xstrdup(FETTLE_DATADIR "/recipes");
 }
 
+char *paths_locale(void)
+{
+	_cleanup_free_ char *dir = program_dir();
+	_cleanup_free_ char *mark = dir ? fs_join(dir, "fettle.srcdir") : NULL;
+	char *p = from_env("FETTLE_LOCALE");
+
+	if (!p && mark && fs_exists(mark))
+		p = fs_join(dir, "locale");
+	if (!p && dir)
+		p = existing(dir, "../share/locale");
+	return p ? p : xstrdup(FETTLE_LOCALEDIR);
+}
+
 static char *helper(const char *variable, const char *name)
 {
 	_cleanup_free_ char *dir = program_dir();

@@ -10,6 +10,7 @@
 
 char *paths_recipes(void);      /* FETTLE_RECIPES: the directory of knobs/, rules/, lib/, ... */
 char *paths_agent(void);        /* FETTLE_AGENT: the program fettle-agent */
+char *paths_locale(void);       /* FETTLE_LOCALE: holds zh_CN/LC_MESSAGES/fettle.mo */
 char *paths_slurm_helper(void); /* FETTLE_SLURM_HELPER: the program fettle-slurm */
 
 #endif

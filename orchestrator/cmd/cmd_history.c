@@ -6,6 +6,7 @@
 
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/json.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/history_import.h"
@@ -38,7 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->look;
+		state->child_inputs[0] = state->child_inputs[1] = &a->look;
 		return 0;
 	case 'a':
 		a->all = true;
@@ -90,7 +91,9 @@ static int page(struct workspace *w, struct nights *n, const struct nights_glanc
 	int rc = load_all(n, g, n_g, a->since, v, e);
 
 	if (rc == 0 && (rc = regressions_load(w->db, true, &r, &n_r, e)) == 0) {
+		lang_begin(a->look.lang);
 		nights_page(fs_basename(w->root), v, n_g, r, n_r, &text);
+		lang_end();
 		rc = output_write(a->html, &text, e);
 	}
 	regression_views_free(r, n_r);
@@ -124,7 +127,9 @@ static int one(struct nights *n, const struct nights_glance *g, const struct arg
 			print_json(j);
 		json_free(j);
 	} else if (rc == 0) {
+		lang_begin(a->look.lang);
 		nights_series_text(&s, &st, &text);
+		lang_end();
 		fputs(text.data, stdout);
 	}
 	buf_free(&text);
@@ -143,7 +148,9 @@ static void list(const struct nights_glance *g, size_t n, const struct args *a)
 		print_json(j);
 		return;
 	}
+	lang_begin(a->look.lang);
 	nights_list_text(g, n, &st, &text);
+	lang_end();
 	fputs(text.data, stdout);
 	buf_free(&text);
 }
@@ -177,7 +184,8 @@ static int run(int argc, char **argv)
 		{"html", 'H', "FILE", 0, "write a page with the plot of every series (-: stdout)",
 		 0},
 		{0}};
-	static const struct argp_child children[] = {{&look_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {
+		{&look_argp, 0, NULL, 0}, {&lang_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = opts,
 		.parser = parse,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "orchestrator/base/fs.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/proc.h"
 #include "orchestrator/cmd/nightly.h"
@@ -174,8 +175,12 @@ static int open_workspace(struct nightly *n, struct err *e)
 static int print(struct nightly *n, struct err *e)
 {
 	struct buf b = {0};
-	int rc = n->o->drive.json ? nightly_json(n, &b, e) : nightly_page(n, &b, e);
+	int rc;
 
+	if (!n->o->drive.json)
+		lang_begin(n->o->drive.lang);
+	rc = n->o->drive.json ? nightly_json(n, &b, e) : nightly_page(n, &b, e);
+	lang_end();
 	if (rc == 0)
 		fputs(b.data ? b.data : "", stdout);
 	buf_free(&b);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "orchestrator/base/json.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/bisect.h"
 #include "orchestrator/cmd/drive.h"
@@ -199,12 +200,15 @@ static int list(struct workspace *w, const struct args *a, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	if (a->drive.json)
+	if (a->drive.json) {
 		print_json(regressions_json(v, n));
-	else if (a->as)
-		rc = outlets_text(w, a->as, a->to, &text, e);
-	else
+	} else if (a->as) {
+		rc = outlets_text(w, a->as, a->to, a->drive.lang, &text, e);
+	} else {
+		lang_begin(a->drive.lang);
 		regressions_text(v, n, &st, &text);
+		lang_end();
+	}
 	if (rc == 0 && text.data)
 		fputs(text.data, stdout);
 	if (rc == 0)
@@ -228,7 +232,9 @@ static int show(struct workspace *w, const struct args *a, struct err *e)
 	if (a->drive.json) {
 		print_json(regression_json(&v));
 	} else {
+		lang_begin(a->drive.lang);
 		regression_text(&v, &st, &text);
+		lang_end();
 		fputs(text.data, stdout);
 	}
 	buf_free(&text);

@@ -34,7 +34,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->look;
+		state->child_inputs[0] = state->child_inputs[1] = &a->look;
 		return 0;
 	case 'f':
 		choose_format(a, arg, state);
@@ -66,7 +66,7 @@ static int print(struct workspace *w, const struct args *a, struct err *e)
 
 	if (rc == 0)
 		rc = drive_report(w, id, &recipe, &report, e);
-	if (rc == 0 && (rc = a->format->write(report, &text, e)) == 0)
+	if (rc == 0 && (rc = drive_format(a->format, report, a->look.lang, &text, e)) == 0)
 		rc = output_write(a->file, &text, e);
 	buf_free(&text);
 	report_free(report);
@@ -80,7 +80,8 @@ static int run(int argc, char **argv)
 		{"format", 'f', "FORMAT", 0, "markdown (the default), html, json or csv", 0},
 		{"output", 'o', "FILE", 0, "write there instead of to stdout", 0},
 		{0}};
-	static const struct argp_child children[] = {{&look_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {
+		{&look_argp, 0, NULL, 0}, {&lang_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = opts,
 		.parser = parse,

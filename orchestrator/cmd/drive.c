@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "orchestrator/base/fs.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/paths.h"
 #include "orchestrator/cmd/ab.h"
@@ -31,7 +32,14 @@ enum {
 
 /* -- options ---------------------------------------------------------------------------------- */
 
-enum { OPT_TAKE_OVER = 256, OPT_FAKE };
+enum { OPT_TAKE_OVER = 256, OPT_FAKE, OPT_LANG };
+
+#define LANG_OPTION                                                                                          \
+	{                                                                                                    \
+		"lang", OPT_LANG, "LANGUAGE", 0,                                                             \
+			"language of what is written for people: en, zh (default: that of the environment)", \
+			0                                                                                    \
+	}
 
 static const struct argp_option drive_opts[] = {
 	{"workspace", 'w', "DIR", 0,
@@ -42,6 +50,7 @@ static const struct argp_option drive_opts[] = {
 	{"quiet", 'q', NULL, 0, "no progress, only the summary", 0},
 	{"take-over", OPT_TAKE_OVER, NULL, 0, "take the campaign from another host that holds it",
 	 0},
+	LANG_OPTION,
 	{"fake", OPT_FAKE, "FILE", OPTION_HIDDEN, "declared truth for scheduler fake", 0},
 	{0},
 };
@@ -55,6 +64,15 @@ static error_t parse_fake(struct drive_options *o, const char *file, struct argp
 		argp_error(state, "%s", e.text);
 	o->fake_spec = buf_take(&b);
 	return 0;
+}
+
+static void take_lang(struct drive_options *o, const char *name, struct argp_state *state)
+{
+	struct err e = {0};
+
+	if (lang_check(name, &e) < 0)
+		argp_error(state, "--lang: %s", e.text);
+	o->lang = name;
 }
 
 static error_t parse_drive(int key, char *arg, struct argp_state *state)
@@ -79,6 +97,9 @@ static error_t parse_drive(int key, char *arg, struct argp_state *state)
 	case OPT_TAKE_OVER:
 		o->take_over = true;
 		return 0;
+	case OPT_LANG:
+		take_lang(o, arg, state);
+		return 0;
 	case OPT_FAKE:
 		return parse_fake(o, arg, state);
 	default:
@@ -94,6 +115,9 @@ static const struct argp_option look_opts[] = {
 	{0},
 };
 const struct argp look_argp = {.options = look_opts, .parser = parse_drive};
+
+static const struct argp_option lang_opts[] = {LANG_OPTION, {0}};
+const struct argp lang_argp = {.options = lang_opts, .parser = parse_drive};
 
 int drive_worse(int a, int b)
 {
@@ -475,7 +499,20 @@ int drive_report(struct workspace *w, int64_t id, struct recipe **r, struct repo
 	return rc;
 }
 
-int drive_write_reports(struct workspace *w, const struct report *rep, int64_t id, struct err *e)
+int drive_format(const struct report_format *f, const struct report *rep, const char *lang,
+		 struct buf *out, struct err *e)
+{
+	int rc;
+
+	if (f->for_people)
+		lang_begin(lang);
+	rc = f->write(rep, out, e);
+	lang_end();
+	return rc;
+}
+
+int drive_write_reports(struct workspace *w, const struct report *rep, int64_t id, const char *lang,
+			struct err *e)
 {
 	_cleanup_free_ char *dir = fs_join(w->root, "reports");
 	int rc = fs_mkdirs(dir, 0700, e);
@@ -486,7 +523,7 @@ int drive_write_reports(struct workspace *w, const struct report *rep, int64_t i
 		_cleanup_free_ char *path = fs_join(dir, name);
 		struct buf b = {0};
 
-		if ((rc = (*f)->write(rep, &b, e)) == 0)
+		if ((rc = drive_format(*f, rep, lang, &b, e)) == 0)
 			rc = fs_write_atomic(path, b.data ? b.data : "", b.len, 0600, e);
 		buf_free(&b);
 	}
@@ -529,7 +566,7 @@ int drive_summary(const struct cmd *c, struct workspace *w, int64_t id,
 		report_summary(rep, &text);
 		if (!o->json)
 			printf("\n%s", text.data ? text.data : "");
-		if (drive_write_reports(w, rep, id, &e) < 0)
+		if (drive_write_reports(w, rep, id, o->lang, &e) < 0)
 			status = cmd_fail(c, &e);
 		else if (!o->json)
 			print_next(rep, w, id);

@@ -25,6 +25,7 @@ struct drive_options {
 	const char *workspace; /* resolved by workspace_default() */
 	const char *scheduler; /* NULL: the recipe's, else local */
 	const char *fake_spec; /* text of the file given with --fake */
+	const char *lang;      /* of documents, for lang_begin(); NULL: that of the environment */
 	bool json, quiet, take_over, once;
 	bool leave_jobs; /* a signal ends us and leaves them running, as a second one does */
 	/* Of a night, see struct campaign_options; 0: no bound. */
@@ -32,11 +33,13 @@ struct drive_options {
 	double spend_node_s;
 };
 
-/* argp children with --workspace, --scheduler, --json, --quiet, --take-over; input is struct
- * drive_options. */
+/* argp children with --workspace, --scheduler, --json, --quiet, --take-over, --lang; input is
+ * struct drive_options. */
 extern const struct argp drive_argp;
 /* The same with only --workspace and --json, for commands that look. */
 extern const struct argp look_argp;
+/* --lang beside these, for those of them that write documents. */
+extern const struct argp lang_argp;
 
 /* Recipe directories: $FETTLE_RECIPE_PATH entries, then the shipped ones; site.lua of $FETTLE_SITE.
  */
@@ -105,8 +108,13 @@ struct report;
 int drive_report(struct workspace *w, int64_t id, struct recipe **r, struct report **out,
 		 struct err *e);
 
+/* The tuning log in that format; in that language (as drive_options.lang) where people read it. */
+struct report_format;
+int drive_format(const struct report_format *f, const struct report *rep, const char *lang,
+		 struct buf *out, struct err *e);
 /* reports/campaign-ID.* in the workspace, every format. */
-int drive_write_reports(struct workspace *w, const struct report *rep, int64_t id, struct err *e);
+int drive_write_reports(struct workspace *w, const struct report *rep, int64_t id, const char *lang,
+			struct err *e);
 
 /* The exit status that stands for both: 4, then 1, then 3 (DESIGN 5). */
 int drive_worse(int a, int b);

@@ -416,7 +416,7 @@ static void write_reports(struct nightly *n, int64_t campaign)
 	struct recipe *r = NULL;
 
 	if (drive_report(n->w, campaign, &r, &rep, NULL) == 0)
-		(void)drive_write_reports(n->w, rep, campaign, NULL);
+		(void)drive_write_reports(n->w, rep, campaign, n->o->drive.lang, NULL);
 	report_free(rep);
 	recipe_free(r);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "orchestrator/base/fs.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/webhook.h"
 #include "orchestrator/report/outlet.h"
@@ -62,8 +63,8 @@ static struct outlet_view view_of(const struct workspace *w)
 	return (struct outlet_view){.workspace = w->root, .now_us = clock_utc_us(w->clock)};
 }
 
-int outlets_text(struct workspace *w, const struct outlet *format, const char *to, struct buf *out,
-		 struct err *e)
+int outlets_text(struct workspace *w, const struct outlet *format, const char *to, const char *lang,
+		 struct buf *out, struct err *e)
 {
 	struct outlet_view v = view_of(w);
 	int rc = outlet_load(w->db, &v, e);
@@ -71,7 +72,10 @@ int outlets_text(struct workspace *w, const struct outlet *format, const char *t
 	if (rc < 0)
 		return rc;
 	v.to = to;
+	if (format->for_people)
+		lang_begin(lang);
 	format->write(&v, out);
+	lang_end();
 	outlet_view_done(&v);
 	return 0;
 }

@@ -27,9 +27,10 @@ extern const struct argp outlets_argp;
 bool outlets_any(const struct outlets *o);
 bool outlets_write(const struct outlets *o); /* is the database written to? */
 
-/* One format as text; `to` is whom a mail is for (NULL: nobody). */
-int outlets_text(struct workspace *w, const struct outlet *format, const char *to, struct buf *out,
-		 struct err *e);
+/* One format as text; `to` is whom a mail is for (NULL: nobody), `lang` the language of what people
+ * read, as in struct drive_options. */
+int outlets_text(struct workspace *w, const struct outlet *format, const char *to, const char *lang,
+		 struct buf *out, struct err *e);
 
 /* All that was asked for: the others also when one fails, the first error is returned. A regression
  * is sent once: those that the webhook took are marked, in a transaction of their own. `night` may

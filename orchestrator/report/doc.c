@@ -4,8 +4,10 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "orchestrator/base/clock.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 
 /* Between these a number is written out: 23453 reads better than 2.345e+04. */
@@ -73,19 +75,113 @@ void doc_say(struct doc *doc, const char *words)
 
 /* -- text ------------------------------------------------------------------------------------- */
 
-void doc_str(struct doc *doc, const char *words)
+static void put(struct doc *doc, const char *words)
 {
 	doc->writer->words(doc, words);
+}
+
+void doc_str(struct doc *doc, const char *words)
+{
+	put(doc, lang_text(words));
+}
+
+/* What a conversion brings stands between a mark of its kind and the end mark. No format has these
+ * bytes; where an argument has one the counts differ. */
+enum { MARK_TEXT = 1, MARK_CODE, MARK_STRONG, MARK_END };
+
+static bool is_mark(char c)
+{
+	return c >= MARK_TEXT && c <= MARK_END;
+}
+
+static size_t count_marks(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += is_mark(*s);
+	return n;
+}
+
+/* The length of the conversion at p, which is a '%'. */
+static size_t conversion(const char *p)
+{
+	size_t n = 1 + strspn(p + 1, "0123456789$.*-+# 'hlzjt");
+
+	return n + (p[n] != '\0');
+}
+
+/* If `quote` stands right before the end of b and at `after`: takes it off b. */
+static bool quoted(struct buf *b, const char *after, const char *quote)
+{
+	size_t n = strlen(quote);
+
+	if (!str_starts(after, quote) || b->len < n || !str_ends(b->data, quote))
+		return false;
+	b->len -= n;
+	b->data[b->len] = '\0';
+	return true;
+}
+
+/* The format with each %s between marks. */
+static char *mark(const char *fmt)
+{
+	struct buf b = {0};
+
+	while (*fmt) {
+		size_t n = *fmt == '%' ? conversion(fmt) : 1;
+		const char *after = fmt + n;
+
+		if (*fmt != '%' || fmt[n - 1] != 's') {
+			buf_put(&b, fmt, n);
+		} else if (quoted(&b, after, "`")) {
+			buf_printf(&b, "%c%.*s%c", MARK_CODE, (int)n, fmt, MARK_END);
+			n += strlen("`");
+		} else if (quoted(&b, after, "**")) {
+			buf_printf(&b, "%c%.*s%c", MARK_STRONG, (int)n, fmt, MARK_END);
+			n += strlen("**");
+		} else {
+			buf_printf(&b, "%c%.*s%c", MARK_TEXT, (int)n, fmt, MARK_END);
+		}
+		fmt += n;
+	}
+	return buf_take(&b);
+}
+
+static void put_marked(struct doc *doc, char *s)
+{
+	while (*s) {
+		size_t n = 0;
+		char kind = is_mark(*s) ? *s++ : '\0', end;
+
+		while (s[n] && !is_mark(s[n]))
+			n++;
+		end = s[n];
+		s[n] = '\0';
+		if (kind == MARK_TEXT)
+			doc_text(doc, s);
+		else if (kind == MARK_CODE)
+			doc_code(doc, s);
+		else if (kind == MARK_STRONG)
+			doc_strong(doc, s);
+		else
+			put(doc, s);
+		s[n] = end;
+		s += n + (end == MARK_END);
+	}
 }
 
 __attribute__((format(printf, 2, 0))) static void put_words(struct doc *doc, const char *fmt,
 							    va_list args)
 {
+	_cleanup_free_ char *marked = mark(lang_text(fmt));
 	struct buf b = {0};
 
-	buf_vprintf(&b, fmt, args);
-	if (b.len)
-		doc_str(doc, b.data);
+	buf_vprintf(&b, marked, args);
+	if (b.len && count_marks(b.data) == count_marks(marked))
+		put_marked(doc, b.data);
+	else if (b.len) /* an argument has marks of its own: nothing of it is believed */
+		doc_text(doc, b.data);
 	buf_free(&b);
 }
 
@@ -124,7 +220,7 @@ void doc_put_number(struct buf *b, double v)
 	int digits;
 
 	if (!isfinite(v)) {
-		buf_str(b, "unknown");
+		buf_str(b, _("unknown"));
 		return;
 	}
 	if (size != 0 && (size < NUMBER_SMALL || size >= NUMBER_LARGE)) {
@@ -143,7 +239,7 @@ void doc_put_percent(struct buf *b, double v, int digits)
 	if (isfinite(v))
 		buf_printf(b, "%+.*f %%", digits, 100 * v);
 	else
-		buf_str(b, "unknown");
+		buf_str(b, _("unknown"));
 }
 
 void doc_number(struct doc *doc, double v)
@@ -151,7 +247,7 @@ void doc_number(struct doc *doc, double v)
 	struct buf b = {0};
 
 	doc_put_number(&b, v);
-	doc_str(doc, b.data);
+	put(doc, b.data);
 	buf_free(&b);
 }
 
@@ -160,7 +256,7 @@ void doc_percent(struct doc *doc, double v, int digits)
 	struct buf b = {0};
 
 	doc_put_percent(&b, v, digits);
-	doc_str(doc, b.data);
+	put(doc, b.data);
 	buf_free(&b);
 }
 
@@ -201,6 +297,11 @@ void doc_table(struct doc *doc, const struct doc_column *c, size_t n)
 	doc->columns = c;
 	doc->n_columns = n;
 	doc->writer->head(doc);
+}
+
+const char *doc_column_title(const struct doc *doc, size_t i)
+{
+	return lang_text(doc->columns[i].title);
 }
 
 void doc_row(struct doc *doc)

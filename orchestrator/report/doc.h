@@ -4,9 +4,11 @@
  * calls of this interface; a writer makes Markdown (markdown.h) or HTML (html_doc.h) of them. A
  * block ends where the next one begins; between, text is appended to it.
  *
- * Words of the program go in by doc_str() and doc_printf(); everything that comes from outside goes
- * through doc_text(), doc_code() or doc_strong(), which make it harmless. A number that is not
- * known is "unknown". A line's end in a paragraph is one for the eye of who reads Markdown.
+ * Words of the program go in by doc_title(), doc_say(), doc_str(), doc_printf() and the titles of
+ * columns, which translate them (base/lang.h): give whole sentences, other languages order theirs
+ * otherwise. Everything that comes from outside goes through doc_text(), doc_code() or doc_strong()
+ * or a %s of doc_printf(), which make it harmless. A number that is not known is "unknown". A
+ * line's end in a paragraph is one for the eye of who reads Markdown.
  */
 #ifndef FETTLE_REPORT_DOC_H
 #define FETTLE_REPORT_DOC_H
@@ -66,6 +68,8 @@ void doc_title(struct doc *doc, int level, const char *words); /* a heading, who
 void doc_say(struct doc *doc, const char *words);              /* a paragraph, whole */
 
 void doc_str(struct doc *doc, const char *words);
+/* What a %s brings comes as by doc_text(), `%s` in these quotes as by doc_code(), **%s** as by
+ * doc_strong(); the words around, as by doc_str(). */
 __attribute__((format(printf, 2, 3))) void doc_printf(struct doc *doc, const char *fmt, ...);
 void doc_text(struct doc *doc, const char *s); /* on one line; NULL: nothing */
 void doc_code(struct doc *doc, const char *s); /* as it is; NULL: nothing */
@@ -78,6 +82,7 @@ void doc_time(struct doc *doc, int64_t utc_us); /* "2026-11-29 13:21:44 UTC"; 0:
 
 /* A table: the head; then rows of cells, as many as there are columns. */
 void doc_table(struct doc *doc, const struct doc_column *c, size_t n);
+const char *doc_column_title(const struct doc *doc, size_t i); /* for writers: translated */
 void doc_row(struct doc *doc);
 /* One cell each. */
 void doc_cell(struct doc *doc, const char *s); /* doc_text; NULL or "": "-" */

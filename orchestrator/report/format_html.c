@@ -98,4 +98,5 @@ static int write_html(const struct report *r, struct buf *b, struct err *e)
 const struct report_format format_html = {.name = "html",
 					  .extension = "html",
 					  .summary = "the tuning log as a page with pictures",
+					  .for_people = true,
 					  .write = write_html};

@@ -17,4 +17,5 @@ static int write_markdown(const struct report *r, struct buf *b, struct err *e)
 const struct report_format format_markdown = {.name = "markdown",
 					      .extension = "md",
 					      .summary = "the tuning log for people",
+					      .for_people = true,
 					      .write = write_markdown};

@@ -102,7 +102,7 @@ static void put_head(struct doc *doc)
 {
 	for (size_t i = 0; i < doc->n_columns; i++) {
 		buf_str(doc->out, is_right(doc, i) ? "<th class=\"n\">" : "<th>");
-		html_text(doc->out, doc->columns[i].title);
+		html_text(doc->out, doc_column_title(doc, i));
 		buf_str(doc->out, "</th>");
 	}
 	buf_str(doc->out, "</tr>\n");

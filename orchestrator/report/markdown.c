@@ -49,7 +49,7 @@ static void put_move(struct doc *doc, enum doc_block to, int level)
 static void put_head(struct doc *doc)
 {
 	for (size_t i = 0; i < doc->n_columns; i++)
-		buf_printf(doc->out, " %s |", doc->columns[i].title);
+		buf_printf(doc->out, " %s |", doc_column_title(doc, i));
 	buf_str(doc->out, "\n|");
 	for (size_t i = 0; i < doc->n_columns; i++)
 		buf_str(doc->out, doc->columns[i].right ? "---:|" : "---|");

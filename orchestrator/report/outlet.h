@@ -59,6 +59,7 @@ void outlet_headline(struct buf *out, const struct outlet_view *v);
 struct outlet {
 	const char *name;    /* "junit" */
 	const char *summary; /* one line */
+	bool for_people;     /* its words are in the language that is begun (base/lang.h) */
 	void (*write)(const struct outlet_view *v, struct buf *out);
 };
 extern const struct outlet *const outlet_table[]; /* generated; NULL-terminated */

@@ -66,5 +66,7 @@ static void write_mail(const struct outlet_view *v, struct buf *out)
 	buf_free(&body);
 }
 
-const struct outlet outlet_mail = {
-	.name = "mail", .summary = "a mail with its header, for sendmail -t", .write = write_mail};
+const struct outlet outlet_mail = {.name = "mail",
+				   .summary = "a mail with its header, for sendmail -t",
+				   .for_people = true,
+				   .write = write_mail};

@@ -212,6 +212,7 @@ struct report_format {
 	const char *name;      /* "markdown", "json" */
 	const char *extension; /* "md" */
 	const char *summary;
+	bool for_people; /* its words are in the language that is begun (base/lang.h) */
 	int (*write)(const struct report *r, struct buf *out, struct err *e);
 };
 extern const struct report_format *const report_format_table[]; /* generated; NULL-terminated */

@@ -319,6 +319,7 @@ complete_words() {
 	[ "$(complete_words fettle probe -a mega)" = megatron ]
 	[ "$(complete_words fettle knobs num_)" = num_workers ]
 	[ "$(complete_words fettle run -s slurm_)" = slurm_cli ]
+	[ "$(complete_words fettle report --lang z)" = zh ]
 	[ "$(complete_words fettle history im)" = import ]
 	[ "$(complete_words fettle history import --dry)" = --dry-run ]
 	[ "$(complete_words fettle history watch --na)" = --name ]
