@@ -14,7 +14,10 @@ LIBEXECDIR ?= $(PREFIX)/libexec/fettle
 MANDIR     ?= $(PREFIX)/share/man
 LOCALEDIR  ?= $(PREFIX)/share/locale
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 INSTALL    ?= install
+STRIP      ?= strip
 VERSION    := $(shell sh tests/lint/version.sh)
 ifneq ($(filter default undefined,$(origin CC)),)
 CC         := cc
@@ -72,7 +75,7 @@ PROG_SRC   := $(sort $(wildcard tests/progs/*.c tests/workloads/*.c tests/bench/
               recipes/workloads/*/*.c))
 ALL_SRC    := orchestrator/main.c $(LIB_SRC) $(AGENT_SRC) $(SLURM_SRC) $(UNIT_SRC) $(FUZZ_SRC) $(PROG_SRC)
 HEADERS    := $(sort $(wildcard orchestrator/*/*.h experiments/*.h probes/*.h tests/*/*.h))
-CLI_TESTS  := $(sort $(wildcard tests/cli/*.bats))
+CLI_TESTS  := $(sort $(wildcard tests/cli/*.bats) $(if $(LONG),$(wildcard tests/cli/long/*.bats)))
 FAULT_TESTS := $(sort $(wildcard tests/faults/*.bats) $(if $(LONG),$(wildcard tests/faults/long/*.bats)))
 SLURM_TESTS := $(sort $(wildcard tests/slurm/*.bats) $(if $(LONG),$(wildcard tests/slurm/long/*.bats)))
 
@@ -96,7 +99,8 @@ ifneq ($(filter asan fuzz,$(MODE)),)
 AGENT_LINK := -l:libyajl_s.a -l:libpcre2-8.a -l:libxxhash.a -lm
 else ifeq ($(AGENT_STATIC),1)
 # Fatal warnings: what would need a shared library after all (getpwnam, dlopen) must not get in.
-AGENT_LINK := -static -Wl,--fatal-warnings -l:libyajl_s.a -l:libpcre2-8.a -l:libxxhash.a -lm
+# -pthread: before glibc 2.34 the locks of PCRE2's allocator were in a library of their own.
+AGENT_LINK := -static -pthread -Wl,--fatal-warnings -l:libyajl_s.a -l:libpcre2-8.a -l:libxxhash.a -lm
 else
 AGENT_LINK := -lyajl -lpcre2-8 -lxxhash -lm
 endif
@@ -292,24 +296,28 @@ $(B)/install/fettle: programs FORCE
 	$(Q)$(CC) $(ALLCPP) -DFETTLE_DATADIR='"$(DATADIR)"' -DFETTLE_LIBEXECDIR='"$(LIBEXECDIR)"' \
 		-DFETTLE_LOCALEDIR='"$(LOCALEDIR)"' $(ALLCFLAGS) \
 		$(ALLLDFLAGS) -o $@ orchestrator/base/paths.c $(B)/orchestrator/main.o $(B)/libfettle.a -Wl,--as-needed $(LIBS)
+# Everything that is installed: source, place and mode, which install and uninstall share.
+to          = $(1):$(2):$(3)
+INSTALLED   = $(call to,$(B)/install/fettle,$(BINDIR)/fettle,755) \
+              $(foreach p,$(filter-out fettle,$(notdir $(PROGRAMS))),$(call to,$(B)/$p,$(LIBEXECDIR)/$p,755)) \
+              $(foreach f,$(RECIPES),$(call to,$f,$(DATADIR)/$f,$(if $(filter %.sh %.py,$f),755,644))) \
+              $(foreach f,$(MAN_FILES),$(call to,$f,$(MANDIR)/man$(subst .,,$(suffix $f))/$(notdir $f),644)) \
+              $(foreach f,$(CATALOGUES),$(call to,$f,$(f:$(B)/locale/%=$(LOCALEDIR)/%),644)) \
+              $(call to,orchestrator/fettle.bash,$(BASHCOMPDIR)/fettle,644) \
+              $(call to,orchestrator/fettle.zsh,$(ZSHCOMPDIR)/_fettle,644) \
+              $(call to,orchestrator/fettle.fish,$(FISHCOMPDIR)/fettle.fish,644)
+# The agent is copied to compute nodes and held to 2 MB: without what only debuggers read.
 install: $(B)/install/fettle ## install under PREFIX (DESTDIR is honoured)
-	@$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)
-	$(Q)$(INSTALL) -m 755 $(B)/install/fettle $(DESTDIR)$(BINDIR)/fettle
-	$(Q)for p in $(filter-out fettle,$(notdir $(PROGRAMS))); do \
-		$(INSTALL) -m 755 $(B)/$$p $(DESTDIR)$(LIBEXECDIR)/$$p || exit 1; done
-	$(Q)for f in $(RECIPES); do \
-		case $$f in *.sh|*.py) m=755;; *) m=644;; esac; \
-		$(INSTALL) -D -m $$m $$f $(DESTDIR)$(DATADIR)/$$f || exit 1; done
-	$(Q)for f in $(MAN_FILES); do \
-		$(INSTALL) -D -m 644 $$f $(DESTDIR)$(MANDIR)/man$${f##*.}/$${f##*/} || exit 1; done
-	$(Q)$(INSTALL) -D -m 644 orchestrator/fettle.bash $(DESTDIR)$(BASHCOMPDIR)/fettle
-	$(Q)for f in $(CATALOGUES:$(B)/locale/%=%); do \
-		$(INSTALL) -D -m 644 $(B)/locale/$$f $(DESTDIR)$(LOCALEDIR)/$$f || exit 1; done
+	$(Q)set -e; for t in $(INSTALLED); do \
+		from=$${t%%:*}; mode=$${t##*:}; t=$${t#*:}; \
+		$(INSTALL) -D -m $$mode "$$from" "$(DESTDIR)$${t%:*}"; done
+	$(Q)$(STRIP) $(DESTDIR)$(LIBEXECDIR)/fettle-agent
 	@echo 'installed: $(DESTDIR)$(BINDIR)/fettle'
-uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(BINDIR)/fettle $(DESTDIR)$(BASHCOMPDIR)/fettle \
-		$(CATALOGUES:$(B)/locale/%=$(DESTDIR)$(LOCALEDIR)/%) $(foreach f,$(MAN_FILES),$(DESTDIR)$(MANDIR)/man$(lastword $(subst ., ,$(f)))/$(notdir $(f)))
-	rm -rf $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)
+uninstall: ## remove what install put there, and nothing else
+	$(Q)for t in $(INSTALLED); do t=$${t#*:}; rm -f "$(DESTDIR)$${t%:*}"; done
+	$(Q)for d in $(LIBEXECDIR) $(DATADIR); do \
+		[ ! -d "$(DESTDIR)$$d" ] || find "$(DESTDIR)$$d" -depth -type d -empty -delete; done
+	@echo 'removed: $(DESTDIR)$(BINDIR)/fettle'
 # The same bytes from the same commit: git orders and dates the archive, gzip -n adds no time.
 dist: ## source archive of HEAD: build/fettle-VERSION.tar.gz
 	@mkdir -p $(BUILD)/dist && echo '$(VERSION)' > $(BUILD)/dist/VERSION

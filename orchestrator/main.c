@@ -31,7 +31,8 @@ static void print_help(FILE *to)
 	      "commands:\n",
 	      to);
 	for (const struct cmd *const *c = cmd_table; *c; c++)
-		fprintf(to, "  %-12s %s\n", (*c)->name, (*c)->summary);
+		if (!(*c)->hidden)
+			fprintf(to, "  %-12s %s\n", (*c)->name, (*c)->summary);
 	fputs("\n`fettle COMMAND --help` explains a command. -v: say more on stderr (-vv: much "
 	      "more).\n"
 	      "\n"
@@ -55,6 +56,8 @@ static int unknown(const char *name)
 	const char *near;
 
 	for (const struct cmd *const *c = cmd_table; *c; c++) {
+		if ((*c)->hidden)
+			continue;
 		names = xgrow(names, n, &cap, sizeof *names);
 		names[n++] = (*c)->name;
 	}

@@ -64,16 +64,16 @@ static bool is_english(const char *name)
 	return str_starts(name, ENGLISH) && strchr("_-.@", name[2]); /* strchr finds the end, too */
 }
 
-static void list(struct buf *out)
+void lang_names(struct strv *out)
 {
 	_cleanup_free_ char *dir = paths_locale();
 	DIR *d = opendir(dir);
 	const struct dirent *entry;
 
-	buf_str(out, ENGLISH);
+	strv_add(out, ENGLISH);
 	while (d && (entry = readdir(d)) != NULL)
 		if (entry->d_name[0] != '.' && has_catalogue(dir, entry->d_name))
-			buf_printf(out, ", %s", entry->d_name);
+			strv_add(out, entry->d_name);
 	if (d)
 		closedir(d);
 }
@@ -81,13 +81,16 @@ static void list(struct buf *out)
 int lang_check(const char *name, struct err *e)
 {
 	char found[NAME_MAX_BYTES];
-	struct buf names = {0};
+	_cleanup_(strv_free) struct strv names = {0};
+	struct buf list = {0};
 
 	if (is_english(name) || find_catalogue(name, found))
 		return 0;
-	list(&names);
-	err_set(e, ERR_USAGE, "there is no translation into \"%s\": %s", name, names.data);
-	buf_free(&names);
+	lang_names(&names);
+	for (size_t i = 0; i < names.n; i++)
+		buf_printf(&list, "%s%s", i ? ", " : "", names.v[i]);
+	err_set(e, ERR_USAGE, "there is no translation into \"%s\": %s", name, list.data);
+	buf_free(&list);
 	return -ERR_USAGE;
 }
 

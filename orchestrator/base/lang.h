@@ -13,6 +13,7 @@
 #define FETTLE_BASE_LANG_H
 
 #include "orchestrator/base/err.h"
+#include "orchestrator/base/str.h"
 
 #define _(text)            lang_text(text)
 #define N_(text)           text
@@ -23,6 +24,9 @@
 
 /* Is there a language of that name ("zh", "zh_CN", "en")? ERR_USAGE naming those that there are. */
 int lang_check(const char *name, struct err *e);
+
+/* English, then those with a catalogue, in no order. */
+void lang_names(struct strv *out);
 
 /* `name` as for lang_check(); NULL: that of the environment, as gettext reads it (LANGUAGE, where
  * LC_ALL, LC_MESSAGES or LANG is not C), English where there is no catalogue for it. Until

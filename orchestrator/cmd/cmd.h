@@ -6,6 +6,9 @@
 #ifndef FETTLE_CMD_CMD_H
 #define FETTLE_CMD_CMD_H
 
+#include <argp.h>
+#include <stdbool.h>
+
 #include "orchestrator/base/err.h"
 
 struct cmd {
@@ -14,9 +17,15 @@ struct cmd {
 	/* argv[0] is "fettle NAME"; returns the exit status of DESIGN 5 (see cmd_fail). Handles
 	 * --help itself. */
 	int (*run)(int argc, char **argv);
+	bool hidden; /* for programs and not for people: no help names it */
 };
 
 extern const struct cmd *const cmd_table[]; /* generated; NULL-terminated, by name */
+
+/* The options and arguments of a command, the first thing that its run() does: argp_parse(), or the
+ * answer to a shell that completes the line (complete.h). It ends the program where either says so.
+ */
+void cmd_parse(const struct argp *argp, int argc, char **argv, void *input);
 
 /* Print "fettle NAME: error: TEXT" for e on stderr and return the exit status of its code. */
 int cmd_fail(const struct cmd *c, const struct err *e);

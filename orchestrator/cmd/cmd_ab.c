@@ -335,7 +335,7 @@ static int run(int argc, char **argv)
 	/* What stands after the first "--" is the workload's, options and all. */
 	while (options_end < argc && !str_eq(argv[options_end], "--"))
 		options_end++;
-	argp_parse(&argp, options_end, argv, 0, NULL, &a);
+	cmd_parse(&argp, options_end, argv, &a);
 	status = run_args(&a, options_end < argc ? argv + options_end + 1 : argv + argc);
 	args_done(&a);
 	return status;

@@ -97,13 +97,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option opts[] = {
-	{"scheduler", 's', "NAME", 0,
+	{"scheduler", 's', "SCHEDULER", 0,
 	 "check a campaign for this scheduler (default: the recipe's, else local)", 0},
 	{"json", 'j', NULL, 0, "JSON instead of text", 0},
 	{"nccl-version", OPT_NCCL, "VERSION", 0, "NCCL that will run (default: any)", 0},
 	{"torch-version", OPT_TORCH, "VERSION", 0, "PyTorch that will run (default: any)", 0},
-	{"transport", OPT_TRANSPORT, "NAME", 0,
-	 "network between nodes: ib, roce, efa or socket (default: not known)", 0},
+	{"transport", OPT_TRANSPORT, "ib|roce|efa|socket", 0,
+	 "network between nodes (default: not known)", 0},
 	{"nodes", OPT_NODES, "N", 0, "nodes of the job (default: what the file says)", 0},
 	{"gpus-per-node", OPT_GPUS, "N", 0, "GPUs of a node, 0 for none (default: as above)", 0},
 	{0}};
@@ -305,7 +305,7 @@ static int run(int argc, char **argv)
 	struct args a = {.in = lint_input_new()};
 	int status;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	status = a.n == 1 && str_ends(a.files[0], ".lua") ? check_campaign(&a, a.files[0])
 							  : check_files(&a);
 	lint_input_free(a.in);

@@ -394,7 +394,7 @@ static int run(int argc, char **argv)
 	size_t left = 0;
 	int rc = 0, status = 0;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	g = gather_new();
 	for (char **p = a.paths; *p && rc == 0; p++)
 		rc = read_path(g, *p, &left, &e);

@@ -425,7 +425,7 @@ static int run(int argc, char **argv)
 	struct args a = {0};
 	struct doctor d = {.args = &a};
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	d.list = json_array();
 	recipes(&d);
 	agent(&d);

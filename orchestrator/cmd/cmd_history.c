@@ -211,7 +211,7 @@ static int run(int argc, char **argv)
 			argv[1] = title;
 			return verbs[i].run(argc - 1, argv + 1);
 		}
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	if (workspace_open(workspace_default(a.look.workspace), DB_READ, &clock_system, &w, &e) <
 		    0 ||
 	    history(w, &a, &e) < 0)

@@ -77,7 +77,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option opts[] = {
 	{"output", 'o', "FILE", 0, "the campaign's file (default: the script's name, .lua)", 0},
-	{"scheduler", 's', "NAME", 0, "where the campaign runs (default: slurm)", 0},
+	{"scheduler", 's', "SCHEDULER", 0, "where the campaign runs (default: slurm)", 0},
 	{"pattern", 'p', "PCRE2", 0, "what matches once a step in the output", 0},
 	{"launch", OPT_LAUNCH, "LINE", 0, "of several launches the one on this line", 0},
 	{"save-arg", OPT_SAVE_ARG, "NAME", 0,
@@ -276,7 +276,7 @@ static int run(int argc, char **argv)
 	struct err e = {0};
 	int rc;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	cmd_parse(&argp, argc, argv, &o);
 	rc = init_from(&o, &e);
 	strv_free(&o.save_args);
 	strv_free(&o.drop);

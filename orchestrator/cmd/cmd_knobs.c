@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+#include "orchestrator/cmd/cmd.h"
 #include "orchestrator/cmd/knobcard.h"
 #include "orchestrator/report/text.h"
 #include "orchestrator/script/passed.h"
@@ -306,18 +307,18 @@ static int run(int argc, char **argv)
 	static const struct argp_child children[] = {{&look_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.parser = parse,
-		.args_doc = "[PATTERN]\nexplain NAME\nnew NAME",
+		.args_doc = "[PATTERN]\nexplain KNOB\nnew NAME",
 		.doc = "The catalogue of knobs, by domain: all of them, or those whose name or "
 		       "domain matches.\v"
 		       "explain: what a knob does, how each framework takes it, its default by "
 		       "version, what users get wrong, how its effect is proved, and every verdict "
-		       "about it in this workspace. NAME is a knob, a variable or an argument.\n"
+		       "about it in this workspace. KNOB is its name, a variable or an argument.\n"
 		       "new: a knob file to begin with.",
 		.children = children};
 	struct args a = {0};
 	struct err e = {0};
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	return act(&a, &e) < 0 ? cmd_fail(&cmd_knobs, &e) : 0;
 }
 

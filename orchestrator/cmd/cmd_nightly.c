@@ -274,7 +274,7 @@ static int run(int argc, char **argv)
 	struct err e = {0};
 	int status;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	cmd_parse(&argp, argc, argv, &o);
 	n.bounds = o.drive;
 	status = whole_night(&n, &e) < 0 ? cmd_fail(&cmd_nightly, &e)
 		 : o.plan                ? 0

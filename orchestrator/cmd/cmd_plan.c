@@ -367,7 +367,7 @@ static int run(int argc, char **argv)
 		 "gain that must be found (default: the recipe's min_effect)", 0},
 		{"trial", 't', "SECONDS", 0, "time of a run, for node-hours", 0},
 		{"json", 'j', NULL, 0, "JSON instead of text", 0},
-		{"scheduler", 's', "NAME", 0,
+		{"scheduler", 's', "SCHEDULER", 0,
 		 "slurm or slurm_cli: ask this cluster too (default: the recipe's)", 0},
 		{"offline", OPT_OFFLINE, NULL, 0, "do not ask the cluster", 0},
 		{"workspace", 'w', "DIR", 0, "where to look for noise that was measured", 0},
@@ -393,7 +393,7 @@ static int run(int argc, char **argv)
 	struct err e = {0};
 	int status = 0;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	if (load_plan(&a, &r, &s, &e) < 0) {
 		script_sources_free(&s);
 		return cmd_fail(&cmd_plan, &e);

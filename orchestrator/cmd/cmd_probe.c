@@ -538,11 +538,11 @@ static int read_all(const struct args *a)
 static int run(int argc, char **argv)
 {
 	static const struct argp_option opts[] = {
-		{"as", 'a', "NAME", 0, "read it with this probe instead of looking which one fits",
+		{"as", 'a', "PROBE", 0, "read it with this probe instead of looking which one fits",
 		 0},
 		{"pattern", 'p', "RE", 0,
 		 "read lines that match; named groups are metrics, `step` and `rank` (PCRE2)", 0},
-		{"metric", 'm', "NAME", 0, "with --pattern: metric that the group `value` feeds",
+		{"metric", 'm', "METRIC", 0, "with --pattern: metric that the group `value` feeds",
 		 0},
 		{"values", 'v', NULL, 0, "each value with its line, in place of the table", 0},
 		{"json", 'j', NULL, 0, "a JSON object a line, the status of a file last", 0},
@@ -559,7 +559,7 @@ static int run(int argc, char **argv)
 		       "nothing of the kind is in the file."};
 	struct args a = {0};
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	return a.list ? list(a.json) : read_all(&a);
 }
 

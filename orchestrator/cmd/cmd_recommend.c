@@ -128,7 +128,7 @@ static int run(int argc, char **argv)
 	bool negative = false;
 	int status = 0;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	if (workspace_open(workspace_default(a.look.workspace), DB_READ, &clock_system, &w, &e) <
 		    0 ||
 	    print(w, &a, &negative, &e) < 0) {

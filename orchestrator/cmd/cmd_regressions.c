@@ -359,7 +359,7 @@ static int run(int argc, char **argv)
 		{"note", OPT_NOTE, "TEXT", 0, "why; kept with the regression", 0},
 		{"by", OPT_BY, "WHO", 0, "who says so (default: your user name)", 0},
 		{"run", OPT_RUN, NULL, 0, "run the bisection, and keep its answers", 0},
-		{"as", OPT_AS, "FORMAT", 0,
+		{"as", OPT_AS, "OUTLET", 0,
 		 "junit (XML for CI), mail (with its header), metrics (OpenMetrics), slack (JSON)",
 		 0},
 		{"to", OPT_TO, "ADDRESS", 0, "whom the mail is for, for sendmail -t", 0},
@@ -369,7 +369,8 @@ static int run(int argc, char **argv)
 	static const struct argp argp = {
 		.options = opts,
 		.parser = parse,
-		.args_doc = "[show N]\nack|fix|accept|reopen N --note TEXT\nbisect N [--run]",
+		.args_doc = "[show REGRESSION]\nack|fix|accept|reopen REGRESSION --note TEXT\n"
+			    "bisect REGRESSION [--run]",
 		.doc = "Regressions: what became worse (or better) over nights, by how much, and "
 		       "what changed then.\v"
 		       "ack: seen, being worked on. fix: mended; if it comes back it is a new one. "
@@ -384,7 +385,7 @@ static int run(int argc, char **argv)
 	struct err e = {0};
 	int rc;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	rc = act(&a, &e);
 	free((char *)a.drive.fake_spec);
 	return rc < 0 ? cmd_fail(&cmd_regressions, &e) : rc;

@@ -97,7 +97,7 @@ static int run(int argc, char **argv)
 	struct err e = {0};
 	int status = 0;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	if (workspace_open(workspace_default(a.look.workspace), DB_READ, &clock_system, &w, &e) <
 		    0 ||
 	    print(w, &a, &e) < 0)

@@ -95,7 +95,7 @@ static int run(int argc, char **argv)
 	int64_t id = 0;
 	int status;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	if (workspace_open(workspace_default(a.drive.workspace), DB_WRITE, &clock_system, &w, &e) <
 		    0 ||
 	    drive_find(w, a.campaign, &id, &e) < 0 || report_changed_files(w, id, &e) < 0 ||

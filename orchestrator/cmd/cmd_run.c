@@ -132,7 +132,7 @@ static int run(int argc, char **argv)
 	int64_t id = 0;
 	int status;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	if (start(&a, &w, &id, &e) < 0)
 		status = cmd_fail(&cmd_run, &e);
 	else if (a.detach)

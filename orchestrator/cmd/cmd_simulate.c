@@ -258,7 +258,7 @@ static int run(int argc, char **argv)
 	struct err e = {0};
 	int rc;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	if (read_truth(&a, &truth, &e) < 0 || drive_load(a.recipe, "fake", &r, &s, &e) < 0)
 		return cmd_fail(&cmd_simulate, &e);
 	/* Results must not depend on the shell they are made from. */

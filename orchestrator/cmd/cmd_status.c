@@ -193,7 +193,7 @@ static int run(int argc, char **argv)
 	struct args a = {0};
 	struct err e = {0};
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	return status(&a, &e) < 0 ? cmd_fail(&cmd_status, &e) : 0;
 }
 

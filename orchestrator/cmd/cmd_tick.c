@@ -48,7 +48,7 @@ static int run(int argc, char **argv)
 	struct err e = {0};
 	int status;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	cmd_parse(&argp, argc, argv, &o);
 	if (workspace_open(workspace_default(o.workspace), DB_WRITE, &clock_system, &w, &e) < 0)
 		status = cmd_fail(&cmd_tick, &e);
 	else

@@ -44,7 +44,7 @@ enum { OPT_TAKE_OVER = 256, OPT_FAKE, OPT_LANG };
 static const struct argp_option drive_opts[] = {
 	{"workspace", 'w', "DIR", 0,
 	 "workspace (default: $FETTLE_WORKSPACE, else ./fettle-workspace)", 0},
-	{"scheduler", 's', "NAME", 0,
+	{"scheduler", 's', "SCHEDULER", 0,
 	 "local, slurm, slurm_cli or fake (default: the recipe's, else local)", 0},
 	{"json", 'j', NULL, 0, "JSON instead of text", 0},
 	{"quiet", 'q', NULL, 0, "no progress, only the summary", 0},

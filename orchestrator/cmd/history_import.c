@@ -333,8 +333,8 @@ int history_import(int argc, char **argv)
 		{"as", OPT_AS, "FIELD=METRIC", 0, "a metric that was renamed goes on as METRIC", 1},
 		{"zone", OPT_ZONE, "ZONE", 0,
 		 "time zone of the nights and of times without one (default: this machine's)", 1},
-		{"format", OPT_FORMAT, "NAME", 0,
-		 "csv, jsonl or openmetrics (default: by the first line)", 1},
+		{"format", OPT_FORMAT, "csv|jsonl|openmetrics", 0,
+		 "what the file is (default: by the first line)", 1},
 		{"min-effect", OPT_MIN_EFFECT, "PCT", 0,
 		 "relative change that matters (default: 2)", 1},
 		{"replace", OPT_REPLACE, NULL, 0,
@@ -360,7 +360,7 @@ int history_import(int argc, char **argv)
 	struct err e = {0};
 	int status;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	a.o.now_us = clock_utc_us(&clock_system);
 	a.rules.until_us = a.o.now_us + DAY_US;
 	if (workspace_open(workspace_default(a.workspace), DB_CREATE, &clock_system, &w, &e) < 0)

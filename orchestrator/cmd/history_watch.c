@@ -409,7 +409,7 @@ static int watch(struct workspace *w, const struct args *a)
 int history_watch(int argc, char **argv)
 {
 	static const struct argp_option opts[] = {
-		{"series", 's', "N", 0, "the series that the jobs belong to", 1},
+		{"series", 's', "SERIES", 0, "the series that the jobs belong to", 1},
 		{"workload", OPT_WORKLOAD, "NAME", 0, "or its workload", 1},
 		{"metric", OPT_METRIC, "NAME", 0, "and its metric", 1},
 		{"name", 'n', "GLOB", 0,
@@ -435,7 +435,7 @@ int history_watch(int argc, char **argv)
 	struct err e = {0};
 	int status;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	if (workspace_open(workspace_default(a.workspace), DB_CREATE, &clock_system, &w, &e) < 0)
 		status = cmd_fail(&me, &e);
 	else

@@ -311,16 +311,62 @@ complete_words() {
 		printf "%s\n" "${COMPREPLY[@]}"' bash "$TOP" "$@"
 }
 
-@test "completion offers commands, options, forms, probes and knobs" {
+@test "completion offers commands, options, forms, probes, knobs and files" {
 	[ "$(complete_words fettle rec)" = recommend ]
 	[ "$(complete_words fettle help kno)" = knobs ]
+	[ "$(complete_words fettle -v kno)" = knobs ]
 	[ "$(complete_words fettle report --fo)" = --format ]
+	[ "$(complete_words fettle report -f '' | paste -sd' ')" = 'csv html json markdown' ]
 	[ "$(complete_words fettle recommend --as s)" = sbatch ]
+	[ "$(complete_words fettle recommend --as = s)" = sbatch ] # as bash takes --as=s apart
+	[ "$("$FETTLE" complete -- recommend --as=s)" = --as=sbatch ] # as zsh and fish do not
+	[ "$(complete_words fettle regressions --as ju)" = junit ]
+	[ "$(complete_words fettle check --transport r)" = roce ]
 	[ "$(complete_words fettle probe -a mega)" = megatron ]
+	[ "$(complete_words fettle probe -vm step_t)" = step_time_ms ]
 	[ "$(complete_words fettle knobs num_)" = num_workers ]
+	[ "$(complete_words fettle knobs explain num_)" = num_workers ]
 	[ "$(complete_words fettle run -s slurm_)" = slurm_cli ]
-	[ "$(complete_words fettle report --lang z)" = zh ]
+	[ "$(complete_words fettle report --lang z)" = zh_CN ]
 	[ "$(complete_words fettle history im)" = import ]
 	[ "$(complete_words fettle history import --dry)" = --dry-run ]
 	[ "$(complete_words fettle history watch --na)" = --name ]
+	[ "$(complete_words fettle regressions ac | paste -sd' ')" = 'ack accept' ]
+	[ -z "$(complete_words fettle compl)" ]
+	[ -z "$(complete_words fettle nonsense '')" ]
+	mkdir nights
+	touch a.lua b.csv
+	[ "$(complete_words fettle run '' | paste -sd' ')" = 'nights a.lua' ]
+	[ "$(complete_words fettle nightly '' | paste -sd' ')" = nights ]
+	[ "$(complete_words fettle history import b)" = b.csv ]
+	[ "$(complete_words fettle ab -- a)" = a.lua ]
+	[ ! -e fettle-workspace ]
+}
+
+@test "completion knows each option of each command, and runs none" {
+	for name in $(commands); do
+		offered=$("$FETTLE" complete -- "$name" -)
+		for option in help $(options_of "$name"); do
+			grep -qE -- "^--$option(	|\$)" <<<"$offered" || { echo "$name: --$option not in: $offered"; return 1; }
+		done
+	done
+	[ -z "$("$FETTLE" complete -- doctor '')" ]
+	[ -z "$("$FETTLE" complete -- status '')" ]
+}
+
+@test "completion asks the workspace for campaigns, series and regressions" {
+	printf 'time,tokens_per_s,workload\n' >runs.csv
+	for n in $(seq 10 29); do printf '2026-10-%dT22:00:00Z,%d,gpt\n' "$n" $((n < 20 ? 1000 + n : 800 + n)); done >>runs.csv
+	"$FETTLE" history import runs.csv >/dev/null
+	sqlite3 fettle-workspace/fettle.db "INSERT INTO campaign(name, recipe_path, recipe_hash, scheduler, state, mode, seed,
+		alpha, confirm_max, env_json, created_us) VALUES ('loader', 'l.lua', 'x', 'local', 'done', 'quick', 1, 0.05, 1, '{}', 1)"
+	[ "$("$FETTLE" complete -- history 1)" = "$(printf '1\ttokens_per_s of gpt')" ]
+	"$FETTLE" complete -- regressions ack '' >offered
+	cat offered
+	grep -q "^1$(printf '\t')" offered
+	[ "$("$FETTLE" complete -- report 'lo')" = "$(printf 'loader\tthe newest of this name')" ]
+	mv fettle-workspace other
+	for word in -w --workspace; do [ "$("$FETTLE" complete -- report "$word" other l | cut -f1)" = loader ]; done
+	[ "$("$FETTLE" complete -- report --workspace=other l | cut -f1)" = loader ]
+	[ -z "$("$FETTLE" complete -- report l)" ]
 }

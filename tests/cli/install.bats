@@ -39,13 +39,35 @@ quiet_make() {
 	[[ $output == *"$BATS_TEST_TMPDIR/b/share/fettle/recipes/lib/prelude.lua:1:"* ]]
 }
 
-@test "DESTDIR stages, and uninstall takes everything away" {
+@test "DESTDIR stages man pages and completions too, and uninstall takes away what install put there" {
 	stage=$BATS_TEST_TMPDIR/stage
 	quiet_make install DESTDIR="$stage" PREFIX=/usr
 	[ -x "$stage/usr/bin/fettle" ]
+	for page in orchestrator/*.[1-9]; do
+		[ -r "$stage/usr/share/man/man${page##*.}/${page##*/}" ] || { echo "not there: $page"; return 1; }
+	done
+	for f in bash-completion/completions/fettle zsh/site-functions/_fettle fish/vendor_completions.d/fettle.fish; do
+		[ -r "$stage/usr/share/$f" ] || { echo "not there: $f"; return 1; }
+	done
+	[ -r "$stage/usr/share/locale/zh_CN/LC_MESSAGES/fettle.mo" ]
+	# what a site put beside it stays
+	echo 'return {}' >"$stage/usr/share/fettle/site.lua"
 	quiet_make uninstall DESTDIR="$stage" PREFIX=/usr
-	run find "$stage" -type f
-	[ -z "$output" ]
+	[ "$(find "$stage" ! -type d)" = "$stage/usr/share/fettle/site.lua" ]
+	[ ! -e "$stage/usr/libexec/fettle" ]
+	[ ! -e "$stage/usr/share/fettle/recipes" ]
+}
+
+@test "the agent is static and below 2 MB: it is copied to compute nodes" {
+	quiet_make install PREFIX="$BATS_TEST_TMPDIR/x"
+	agent=$BATS_TEST_TMPDIR/x/libexec/fettle/fettle-agent
+	if [ "$MODE" = release ]; then # others carry what finds bugs
+		[ "$(stat -c %s "$agent")" -lt 2000000 ]
+		run file -b "$agent"
+		[[ $output == *'statically linked'* ]]
+		[[ $output != *'not stripped'* ]]
+	fi
+	"$agent" --version
 }
 
 @test "help lists the targets" {
