@@ -389,14 +389,31 @@ static char *read_metrics(const struct reader *r, const struct json *rec, struct
 	return notes;
 }
 
+/* A step by the program's own account, in ms; NAN where it gives none. */
+static double own_step_ms(const struct reader *r, const struct json *rec, const char *dir)
+{
+	struct window *w = window_new(r->recipe->workload.warmup_steps, r->recipe->workload.steps);
+	struct trial_result own = {0};
+	struct buf detail = {0};
+	double ms;
+
+	read_workload(r, rec, dir, w, &detail);
+	window_emit(w, &own);
+	ms = trial_result_get(&own, "step_time_ms", "mean");
+	trial_result_done(&own);
+	window_free(w);
+	buf_free(&detail);
+	return ms;
+}
+
 /* The trial was not timed: only what the profiler saw counts, and what the node did meanwhile. */
 static char *read_profile(const struct reader *r, const struct json *rec, const char *trial,
 			  struct trial_result *t)
 {
-	_cleanup_free_ char *rel = fs_join(trial, "profile"), *dir = fs_join(r->dir, rel);
+	_cleanup_free_ char *own = fs_join(r->dir, trial), *dir = fs_join(own, "profile");
 	char *note = NULL;
 
-	profile_read(dir, t, &note);
+	profile_read(dir, own_step_ms(r, rec, own), t, &note);
 	window_free(samples_read(r->dir, rec, t));
 	return note;
 }

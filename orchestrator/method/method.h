@@ -194,8 +194,10 @@ void profile_env(const struct campaign *c, const char *dir, struct config *confi
 struct json *profile_command(void);
 int profile_hook(const char *dir, struct err *e);
 enum { PROFILE_STEPS = 12 }; /* of a trial's window: what the hook records, and some to spare */
-/* Signals of a trial under a profiler, from what it left in `dir`; a remark in *note, heap. */
-void profile_read(const char *dir, struct trial_result *t, char **note);
+/* Signals of a trial under a profiler, from what it left in `dir`; a remark in *note, heap. None
+ * where the steps of the trace are shorter than those that the program counted, own_step_ms (NAN:
+ * it counts none): they are others. */
+void profile_read(const char *dir, double own_step_ms, struct trial_result *t, char **note);
 int ladder_plan(struct campaign *c, int round, struct err *e);
 /* What an arm of a stage runs on: a rung of the ladder, else what the recipe asks for. Borrows. */
 struct resources ladder_resources(const struct recipe *r, const struct stage_row *s, size_t arm);

@@ -23,6 +23,11 @@ enum {
 	WARMUP_STEPS = 5,   /* before it, when the workload has no window */
 };
 
+/* A profiler slows a program down. Steps that it shows shorter than this share of those that the
+ * program counts are something else: batches of an evaluation, or a host that runs ahead of its
+ * device, whose kernels then are not those of the steps. Ours; 0.2 leaves room for noise. */
+static const double FASTER_THAN_REAL = 0.8;
+
 /* -- is it wanted ------------------------------------------------------------------------------ */
 
 /* A program that Python runs, as far as the command shows it. */
@@ -146,21 +151,11 @@ static char *unread(const struct gather *g)
 	return NULL;
 }
 
-void profile_read(const char *dir, struct trial_result *t, char **note)
+static void take_signals(const struct gather *g, struct trial_result *t)
 {
-	struct gather *g = gather_new();
-	const struct gather_signal *s;
-	const char *straggler;
-	size_t n, left;
+	size_t n;
+	const struct gather_signal *s = gather_signals(g, &n);
 
-	if (!fs_exists(dir) || !gather_dir(g, dir, &left)) {
-		*note = xstrdup("no trace: the program made no step under the profiler that could "
-				"be told");
-		gather_free(g);
-		return;
-	}
-	gather_finish(g);
-	s = gather_signals(g, &n);
 	for (size_t i = 0; i < n; i++) {
 		const char *dot = strrchr(s[i].name, '.');
 		_cleanup_free_ char *metric = xstrndup(s[i].name, dot ? (size_t)(dot - s[i].name)
@@ -169,10 +164,33 @@ void profile_read(const char *dir, struct trial_result *t, char **note)
 		if (metric_def_find(metric))
 			trial_result_metric(t, metric, dot ? dot + 1 : "mean", "", s[i].value);
 	}
+}
+
+void profile_read(const char *dir, double own_step_ms, struct trial_result *t, char **note)
+{
+	struct gather *g = gather_new();
+	const char *straggler;
+	double traced_ms;
+	size_t left;
+
+	if (!fs_exists(dir) || !gather_dir(g, dir, &left)) {
+		*note = xstrdup("no trace: the program made no step under the profiler that could "
+				"be told");
+		gather_free(g);
+		return;
+	}
+	gather_finish(g);
+	traced_ms = gather_get(g, "trace_step_ms");
+	if (traced_ms < FASTER_THAN_REAL * own_step_ms) {
+		*note = xasprintf("no trace: the steps in it take %.4g ms, those of the program "
+				  "%.4g ms: what was recorded are not its steps",
+				  traced_ms, own_step_ms);
+		gather_free(g);
+		return;
+	}
+	take_signals(g, t);
 	straggler = gather_fact(g, "trace.straggler");
-	*note = straggler                               ? xasprintf("trace: %s", straggler)
-		: isnan(gather_get(g, "trace_step_ms")) ? unread(g)
-							: NULL;
+	*note = straggler ? xasprintf("trace: %s", straggler) : isnan(traced_ms) ? unread(g) : NULL;
 	gather_free(g);
 }
 

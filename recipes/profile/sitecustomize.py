@@ -6,7 +6,8 @@
 
 Python imports a module of this name before the program. Nothing happens until the program imports torch,
 and nothing in a process that makes no step. A step ends with the first optimizer's step(), in a program
-without one with each batch of a DataLoader. After FETTLE_PROFILE_WAIT steps (default 5) the profiler
+without one with each batch of a DataLoader; batches before the first optimizer's step (a cache, a check, an
+evaluation) are no steps of training, and what was recorded of them is dropped. After FETTLE_PROFILE_WAIT steps (default 5) the profiler
 warms up for two and records FETTLE_PROFILE_STEPS (6), fewer when they are long; each rank below
 FETTLE_PROFILE_RANKS (8) then leaves rankN.json.gz: torch.profiler's trace, with what the kernel says of
 the same steps (CPU time, page faults, waiting for a CPU) under the key "fettle". Under nsys it only marks
@@ -128,22 +129,35 @@ class Recorder:
         self.pid, self.dir = os.getpid(), directory()
         self.wait, self.steps = number("FETTLE_PROFILE_WAIT", 5), max(1, number("FETTLE_PROFILE_STEPS", 6))
         self.owner = None  # the optimizer whose steps count
+        self.trains = False  # there is an optimizer: batches are no steps
         self.batches = self.seen = self.recorded = 0
         self.prof = self.usage = self.begun = None
-        self.done = (first("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK") or 0) >= number("FETTLE_PROFILE_RANKS", 8)
+        self.never = (first("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK") or 0) >= number("FETTLE_PROFILE_RANKS", 8)
+        self.done = self.never
 
     def stepped(self, owner):
         """Called after each step of any optimizer."""
         if self.owner is None:
             self.owner = owner
+            self.forget()
         if owner == self.owner:
             self.tick()
 
     def batch(self):
         """Called when the loader gave a batch."""
         self.batches += 1
-        if self.owner is None and self.batches > LOADER_STEPS:
+        if not self.trains and self.owner is None and self.batches > LOADER_STEPS:
             self.tick()
+
+    def forget(self):
+        """The batches until now were not steps of training."""
+        if self.seen == 0 or os.getpid() != self.pid:
+            return
+        if self.prof and not self.done:
+            self.prof.stop()
+        self.prof = self.usage = self.begun = None
+        self.seen = self.recorded = 0
+        self.done = self.never
 
     def tick(self):
         if self.done or os.getpid() != self.pid:
@@ -237,6 +251,11 @@ class Marker(Recorder):
         self.seen += 1
         nvtx.range_push("step %d" % self.seen)
 
+    def forget(self):
+        if self.seen:
+            self.torch.cuda.nvtx.range_pop()
+            self.seen = 0
+
 
 # -- hooks --------------------------------------------------------------------------------------------
 
@@ -254,20 +273,27 @@ def guarded(recorder, call, *args):
     try:
         return call(*args)
     except Exception as e:  # pylint: disable=broad-except
-        recorder.done = True
+        recorder.done = recorder.never = True
         sys.stderr.write("fettle: profiling ended: %s: %s\n" % (type(e).__name__, e))
         return None
 
 
 def hook_optimizers(torch, recorder):
+    import functools
     optim = importlib.import_module("torch.optim.optimizer")
+    made = torch.optim.Optimizer.__init__
+
+    @functools.wraps(made)
+    def known(self, *args, **kwargs):
+        recorder.trains = True
+        made(self, *args, **kwargs)
+    torch.optim.Optimizer.__init__ = known
     if hasattr(optim, "register_optimizer_step_post_hook"):
         optim.register_optimizer_step_post_hook(lambda o, *_: guarded(recorder, recorder.stepped, id(o)))
         return
     init = torch.optim.Optimizer.__init__
 
     def wrap(cls):  # PyTorch 1.x: each class of optimizers has its own step()
-        import functools
         step = cls.step
 
         @functools.wraps(step)

@@ -128,6 +128,38 @@ pictures() {
 		([.findings[].rule] | index("data_wait"))' <<<"$output"
 }
 
+@test "batches before training are no steps: the recording begins anew, in the trace are steps of the optimizer" {
+	cat >cached.py <<-'END'
+		import sys
+		import torch
+		from torch.utils.data import DataLoader, TensorDataset
+
+		source = iter(DataLoader(TensorDataset(torch.randn(640, 8)), batch_size=8))
+		model = torch.nn.Linear(8, 8)
+		if sys.argv[1] == "early":
+		    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+		cached = [next(source)[0] for _ in range(40)]
+		if sys.argv[1] == "late":
+		    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+		for step in range(30):
+		    loss = model(cached[step]).square().mean()
+		    loss.backward()
+		    if sys.argv[1] == "none":
+		        continue
+		    optimizer.step()
+		    optimizer.zero_grad()
+	END
+	for made in early late; do
+		env PYTHONPATH="$TOP/recipes/profile" FETTLE_PROFILE_DIR=$made /usr/bin/python3 cached.py $made
+		gzip -dc $made/rank0.json.gz | jq -e '.fettle.profile_steps == 6 and
+			([.traceEvents[].name] | (index("aten::addmm") or index("aten::linear")) and
+			(map(select(contains("DataLoader"))) | length) == 0)'
+	done
+	# without an optimizer batches are all there is
+	env PYTHONPATH="$TOP/recipes/profile" FETTLE_PROFILE_DIR=none /usr/bin/python3 cached.py none
+	gzip -dc none/rank0.json.gz | jq -e '[.traceEvents[].name | select(contains("DataLoader"))] | length >= 6'
+}
+
 @test "the hook adds to a trace however its JSON begins" {
 	for begins in '{"a": 1, ' $' \n  {\n "a": 1, ' '[' $'  ['; do
 		rm -rf out
@@ -184,6 +216,44 @@ pictures() {
 	"$FETTLE" plan --json c.lua | jq -e '.runs_profile_max == 0'
 	run -0 "$FETTLE" run c.lua -w without
 	[ "$(sqlite3 without/fettle.db "SELECT count(*) FROM stage WHERE kind = 'profile'")" -eq 0 ]
+}
+
+@test "a trace whose steps are shorter than the program's is of other steps: it gives no signal" {
+	cat >train.py <<-'END'
+		import json
+		import os
+		if "FETTLE_PROFILE_STEPS" in os.environ:
+		    events = [{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d" % i, "pid": 1, "tid": 1,
+		               "ts": 1e6 + i * SHOWN, "dur": SHOWN} for i in range(6)]
+		    events += [dict(e, cat="cpu_op", name="aten::addmm", ts=e["ts"] + 10, dur=100) for e in events]
+		    os.makedirs(os.environ["FETTLE_TRIAL_DIR"] + "/profile", exist_ok=True)
+		    with open(os.environ["FETTLE_TRIAL_DIR"] + "/profile/rank0.json", "w") as out:
+		        json.dump({"fettle": {"profile_steps": 6}, "schemaVersion": 1, "traceEvents": events}, out)
+		with open(os.environ["FETTLE_METRICS"], "a") as out:
+		    for step in range(1, 21):
+		        out.write(json.dumps({"step": step, "step_time_ms": 50.0}) + "\n")
+	END
+	cat >c.lua <<-'END'
+		return {
+			name = "other", objective = "step_time_ms", blocks = { aa = 2, final = 0 }, warmup_trials = 0, mode = "quick",
+			workload = { command = { "/usr/bin/python3", path("train.py") }, window = { warmup_steps = 2, steps = 10 },
+				metrics = { file = true } },
+		}
+	END
+	shown() {
+		sed "s/SHOWN/$1/g" train.py >"$1.py" && sed "s/train.py/$1.py/" c.lua >"$1.lua"
+		run -0 "$FETTLE" run "$1.lua" -w "ws$1"
+		echo "$output"
+	}
+	traced() {
+		sqlite3 "ws$1/fettle.db" "SELECT count(*) > 0 FROM v_metric WHERE stage_kind = 'profile' AND metric LIKE 'trace_%'"
+	}
+	shown 55000
+	[[ $output == *"a step took 55 ms under the profiler, 50 ms without (+10.0 %)"* ]]
+	[ "$(traced 55000)" -eq 1 ]
+	shown 30000
+	[ "$(traced 30000)" -eq 0 ]
+	[[ $(sqlite3 ws30000/fettle.db "SELECT reason FROM v_trial WHERE stage_kind = 'profile'") == *"the steps in it take 30 ms, those of the program 50 ms"* ]]
 }
 
 @test "LONG: a campaign of python train.py is diagnosed from its own trace" {
