@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <libintl.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,6 +202,18 @@ const char *lang_text_in(const char *text)
 	const char *end = found == text ? strchr(text, '\004') : NULL;
 
 	return end ? end + 1 : found;
+}
+
+const char *lang_word(const char *context, const char *word)
+{
+	char key[128];
+	const char *found;
+
+	if (!scope.begun || !word ||
+	    snprintf(key, sizeof key, "%s\004%s", context, word) >= (int)sizeof key)
+		return word;
+	found = gettext(key);
+	return found == key ? word : found;
 }
 
 const char *lang_plural(const char *one, const char *many, unsigned long n)

@@ -38,6 +38,9 @@ void lang_end(void);
 const char *lang_text(const char *text) __attribute__((format_arg(1)));
 /* `text` is context, byte 4, text; without the context when there is no translation. */
 const char *lang_text_in(const char *text) __attribute__((format_arg(1)));
+/* A word of an enum; `context` is the enum's name, and the words of all enums that are named in
+ * such calls are in the catalogues. */
+const char *lang_word(const char *context, const char *word);
 const char *lang_plural(const char *one, const char *many, unsigned long n)
 	__attribute__((format_arg(1), format_arg(2)));
 

@@ -6,6 +6,7 @@
 
 #include "experiments/stats.h"
 #include "orchestrator/base/json.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 
 /* -- loading ---------------------------------------------------------------------------------- */
@@ -114,7 +115,7 @@ void report_canaries_done(struct report *r)
 
 const char *report_canary_note(const struct report_canary *c)
 {
-	return c->row.open ? "still open" : c->stage && c->stage->note ? c->stage->note : "";
+	return c->row.open ? _("still open") : c->stage && c->stage->note ? c->stage->note : "";
 }
 
 void report_series_text(const struct report_series *s, struct buf *b)
@@ -125,20 +126,24 @@ void report_series_text(const struct report_series *s, struct buf *b)
 	if (!str_eq(s->row.stat, "mean") && !str_eq(s->row.stat, "value"))
 		buf_printf(b, " %s", s->row.stat);
 	if (s->row.role != SERIES_CURRENT)
-		buf_printf(b, " (%s)", series_role_name(s->row.role));
+		buf_printf(b, " (%s)", lang_word("series_role", series_role_name(s->row.role)));
 	if (s->nights == 0) {
-		buf_str(b, ": no point yet");
+		buf_str(b, _(": no point yet"));
 		return;
 	}
-	buf_printf(b, ": %.5g%s%s on %s", s->last, unit ? " " : "", unit ? s->row.unit : "",
+	buf_printf(b, _(": %.5g%s%s on %s"), s->last, unit ? " " : "", unit ? s->row.unit : "",
 		   s->last_night);
 	if (isfinite(s->usual) && s->usual > 0)
-		buf_printf(b, ", %+.1f %% from the median of %zu night%s before",
-			   100 * (s->last / s->usual - 1), s->nights - 1,
-			   s->nights == 2 ? "" : "s");
+		buf_printf(b,
+			   _n(", %+.1f %% from the median of %zu night before",
+			      ", %+.1f %% from the median of %zu nights before", s->nights - 1),
+			   100 * (s->last / s->usual - 1), s->nights - 1);
 	if (s->regression)
-		buf_printf(b, "; regression %lld since %s, %s", (long long)s->regression, s->since,
-			   s->level == CHANGE_CONFIRMED ? "confirmed" : "a suspicion");
+		buf_printf(b,
+			   s->level == CHANGE_CONFIRMED
+				   ? _("; regression %lld since %s, confirmed")
+				   : _("; regression %lld since %s, a suspicion"),
+			   (long long)s->regression, s->since);
 }
 
 /* -- JSON ------------------------------------------------------------------------------------- */

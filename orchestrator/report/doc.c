@@ -3,12 +3,14 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "orchestrator/base/clock.h"
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/report/recorded.h"
 
 /* Between these a number is written out: 23453 reads better than 2.345e+04. */
 #define NUMBER_SMALL 1e-3
@@ -242,22 +244,78 @@ void doc_put_percent(struct buf *b, double v, int digits)
 		buf_str(b, _("unknown"));
 }
 
-void doc_number(struct doc *doc, double v)
+char *doc_number_text(char out[DOC_FIGURES_MAX], double v)
 {
 	struct buf b = {0};
 
 	doc_put_number(&b, v);
-	put(doc, b.data);
+	str_copy(out, DOC_FIGURES_MAX, b.data);
 	buf_free(&b);
+	return out;
 }
 
-void doc_percent(struct doc *doc, double v, int digits)
+char *doc_percent_text(char out[DOC_FIGURES_MAX], double v, int digits)
 {
 	struct buf b = {0};
 
 	doc_put_percent(&b, v, digits);
-	put(doc, b.data);
+	str_copy(out, DOC_FIGURES_MAX, b.data);
 	buf_free(&b);
+	return out;
+}
+
+char *doc_effect_text(char out[DOC_FIGURES_MAX], double est, double lo, double hi)
+{
+	struct buf b = {0};
+
+	doc_put_percent(&b, est, 1);
+	if (isfinite(est) && isfinite(lo) && isfinite(hi))
+		buf_printf(&b, " [%+.1f, %+.1f]", 100 * lo, 100 * hi);
+	else if (isfinite(est))
+		buf_str(&b, _(" [interval unknown]"));
+	str_copy(out, DOC_FIGURES_MAX, b.data);
+	buf_free(&b);
+	return out;
+}
+
+char *doc_time_text(char out[DOC_FIGURES_MAX], int64_t utc_us)
+{
+	char text[32];
+
+	clock_iso(utc_us, text, sizeof text);
+	if (utc_us > 0)
+		snprintf(out, DOC_FIGURES_MAX, "%.10s %.8s UTC", text, text + 11);
+	else
+		str_copy(out, DOC_FIGURES_MAX, _("unknown"));
+	return out;
+}
+
+void doc_number(struct doc *doc, double v)
+{
+	char text[DOC_FIGURES_MAX];
+
+	put(doc, doc_number_text(text, v));
+}
+
+void doc_percent(struct doc *doc, double v, int digits)
+{
+	char text[DOC_FIGURES_MAX];
+
+	put(doc, doc_percent_text(text, v, digits));
+}
+
+void doc_effect(struct doc *doc, double est, double lo, double hi)
+{
+	char text[DOC_FIGURES_MAX];
+
+	put(doc, doc_effect_text(text, est, lo, hi));
+}
+
+void doc_time(struct doc *doc, int64_t utc_us)
+{
+	char text[DOC_FIGURES_MAX];
+
+	put(doc, doc_time_text(text, utc_us));
 }
 
 static void doc_interval(struct doc *doc, double lo, double hi)
@@ -266,27 +324,6 @@ static void doc_interval(struct doc *doc, double lo, double hi)
 		doc_printf(doc, "[%+.1f, %+.1f] %%", 100 * lo, 100 * hi);
 	else
 		doc_str(doc, "unknown");
-}
-
-void doc_effect(struct doc *doc, double est, double lo, double hi)
-{
-	doc_percent(doc, est, 1);
-	if (isfinite(est) && isfinite(lo) && isfinite(hi))
-		doc_printf(doc, " [%+.1f, %+.1f]", 100 * lo, 100 * hi);
-	else if (isfinite(est))
-		doc_str(doc, " [interval unknown]");
-}
-
-void doc_time(struct doc *doc, int64_t utc_us)
-{
-	char text[32];
-
-	if (utc_us <= 0) {
-		doc_str(doc, "unknown");
-		return;
-	}
-	clock_iso(utc_us, text, sizeof text);
-	doc_printf(doc, "%.10s %.8s UTC", text, text + 11);
 }
 
 /* -- tables ----------------------------------------------------------------------------------- */
@@ -328,6 +365,13 @@ void doc_cell(struct doc *doc, const char *s)
 	doc_cell_begin(doc);
 	doc_text(doc, s && *s ? s : "-");
 	doc_cell_end(doc);
+}
+
+void doc_cell_recorded(struct doc *doc, const char *s)
+{
+	_cleanup_free_ char *text = recorded_text(s);
+
+	doc_cell(doc, text);
 }
 
 void doc_cell_code(struct doc *doc, const char *s)

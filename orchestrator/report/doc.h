@@ -85,7 +85,8 @@ void doc_table(struct doc *doc, const struct doc_column *c, size_t n);
 const char *doc_column_title(const struct doc *doc, size_t i); /* for writers: translated */
 void doc_row(struct doc *doc);
 /* One cell each. */
-void doc_cell(struct doc *doc, const char *s); /* doc_text; NULL or "": "-" */
+void doc_cell(struct doc *doc, const char *s);          /* doc_text; NULL or "": "-" */
+void doc_cell_recorded(struct doc *doc, const char *s); /* a sentence of the store: recorded.h */
 void doc_cell_code(struct doc *doc, const char *s);
 void doc_cell_number(struct doc *doc, double v);
 void doc_cell_percent(struct doc *doc, double v, int digits);
@@ -96,8 +97,13 @@ __attribute__((format(printf, 2, 3))) void doc_cell_printf(struct doc *doc, cons
 void doc_cell_begin(struct doc *doc);
 void doc_cell_end(struct doc *doc);
 
-/* As doc_number() and doc_percent(), for pictures. */
+/* As doc_number(), doc_percent() and doc_effect(), for pictures and for a %s of doc_printf(). */
 void doc_put_number(struct buf *b, double v);
 void doc_put_percent(struct buf *b, double v, int digits);
+enum { DOC_FIGURES_MAX = 96 };
+char *doc_number_text(char out[DOC_FIGURES_MAX], double v);
+char *doc_percent_text(char out[DOC_FIGURES_MAX], double v, int digits);
+char *doc_effect_text(char out[DOC_FIGURES_MAX], double est, double lo, double hi);
+char *doc_time_text(char out[DOC_FIGURES_MAX], int64_t utc_us);
 
 #endif

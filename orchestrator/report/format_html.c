@@ -2,6 +2,7 @@
 /* The tuning log as one page with pictures: the sections of tlog.h, and what html_log.h draws. */
 #include <string.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/html.h"
 #include "orchestrator/report/html_doc.h"
@@ -49,7 +50,7 @@ static void contents(const char *body, struct buf *out)
 {
 	size_t n = 0;
 
-	buf_str(out, "<nav aria-label=\"Sections\">\n");
+	buf_printf(out, "<nav aria-label=\"%s\">\n", _("Sections"));
 	for (const char *p = body; (p = strstr(p, "<h2>")) != NULL;) {
 		const char *end = strstr(p, "</h2>");
 
@@ -63,7 +64,7 @@ static void contents(const char *body, struct buf *out)
 
 static int write_html(const struct report *r, struct buf *b, struct err *e)
 {
-	_cleanup_free_ char *title = xasprintf("Tuning log: %s", r->campaign.name);
+	_cleanup_free_ char *title = xasprintf(_("Tuning log: %s"), r->campaign.name);
 	struct buf sheet = {0}, head = {0}, body = {0};
 	struct doc top = {.writer = &html_doc_writer, .out = &head},
 		   doc = {.writer = &html_doc_writer, .out = &body};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/report/html.h"
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/report/text.h"
 
 /* Colours by what they mean: a picture and a table say the same thing in the same one. Tested for a
@@ -18,7 +19,8 @@ static const char style[] =
 	"*{box-sizing:border-box}\n"
 	"body{margin:0 auto;max-width:1240px;padding:32px 20px 64px;background:var(--paper);"
 	"color:var(--ink);font:15px/1.5 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica "
-	"Neue\",\"Noto Sans\",Arial,sans-serif;overflow-wrap:anywhere}\n"
+	"Neue\",\"Noto Sans\",Arial,\"PingFang SC\",\"Microsoft YaHei\",\"Noto Sans CJK SC\","
+	"\"Noto Sans SC\",\"WenQuanYi Micro Hei\",sans-serif;overflow-wrap:anywhere}\n"
 	"h1{font-size:26px;line-height:1.2;margin:0 0 6px;letter-spacing:-.01em}\n"
 	"h2{font-size:18px;margin:40px 0 12px}\n"
 	"h3{font-size:15px;margin:0}\n"
@@ -70,7 +72,8 @@ void html_text(struct buf *out, const char *s)
 
 void html_head(struct buf *out, const char *title, const char *css)
 {
-	buf_str(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	buf_printf(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n<head>\n", lang_tag());
+	buf_str(out, "<meta charset=\"utf-8\">\n"
 		     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 		     "style-src 'unsafe-inline'\">\n"
 		     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/html.h"
 #include "orchestrator/report/html_pictures.h"
@@ -40,16 +41,16 @@ const char html_pictures_css[] =
 void html_figure_begin(struct buf *out, const char *title, const char *how_to_read)
 {
 	buf_str(out, "<figure class=\"card\"><figcaption><h3>");
-	html_text(out, title);
+	html_text(out, lang_text(title));
 	buf_str(out, "</h3><p>");
-	html_text(out, how_to_read);
+	html_text(out, lang_text(how_to_read));
 	buf_str(out, "</p></figcaption>\n<div class=\"scroll\" tabindex=\"0\">");
 }
 
 void html_figure_none(struct buf *out, const char *why)
 {
 	buf_str(out, "<p class=\"soft\">");
-	html_text(out, why);
+	html_text(out, lang_text(why));
 	buf_str(out, "</p>\n");
 }
 
@@ -60,7 +61,7 @@ void html_figure_end(struct buf *out)
 
 void html_figure_table(struct buf *out)
 {
-	buf_str(out, "</div><details><summary>As a table</summary><div>\n");
+	buf_printf(out, "</div><details><summary>%s</summary><div>\n", _("As a table"));
 }
 
 void html_figure_table_end(struct buf *out)
@@ -107,7 +108,7 @@ char *html_figure_label(const char *s, size_t most)
 
 char *html_figure_change(const struct hypothesis_row *h)
 {
-	return xasprintf("%s %s → %s", h->knob, h->from_value ? h->from_value : "(not set)",
+	return xasprintf("%s %s → %s", h->knob, h->from_value ? h->from_value : _("(not set)"),
 			 h->value);
 }
 

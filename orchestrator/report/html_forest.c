@@ -4,9 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
 #include "orchestrator/report/html_pictures.h"
+#include "orchestrator/report/recorded.h"
 
 enum {
 	TOP = 8,
@@ -59,7 +61,7 @@ static void add_tested(struct forest *f, const struct report *r)
 		const struct report_hypothesis *h = &r->hyps[order[i]];
 
 		add(f, (struct row){.class = class_of(&h->verdict),
-				    .what = h->verdict.outcome,
+				    .what = lang_word("verdict_outcome", h->verdict.outcome),
 				    .label = html_figure_change(&h->row),
 				    .est = h->verdict.est,
 				    .lo = h->verdict.lo,
@@ -90,14 +92,14 @@ static void add_screened(struct forest *f, const struct report *r)
 		const struct report_hypothesis *h = &r->hyps[i];
 
 		if (isfinite(h->screen_mean) && !(h->has_verdict && isfinite(h->verdict.est)))
-			add(f,
-			    (struct row){.class = "soft",
-					 .what = h->has_verdict ? "screened: invalid" : "screened",
-					 .hollow = true,
-					 .label = html_figure_change(&h->row),
-					 .est = h->screen_mean,
-					 .lo = NAN,
-					 .hi = NAN});
+			add(f, (struct row){.class = "soft",
+					    .what = h->has_verdict ? _("screened: invalid")
+								   : _("screened"),
+					    .hollow = true,
+					    .label = html_figure_change(&h->row),
+					    .est = h->screen_mean,
+					    .lo = NAN,
+					    .hi = NAN});
 	}
 	if (f->n == first)
 		return;
@@ -107,21 +109,22 @@ static void add_screened(struct forest *f, const struct report *r)
 	qsort(f->v + first, f->n - first, sizeof *f->v, by_effect);
 }
 
-static void gather(struct forest *f, const struct report *r)
+/* `state`: of the fix. */
+static void gather(struct forest *f, const struct report *r, const char *state)
 {
 	add_tested(f, r);
 	if (r->has_fix && isfinite(r->fix.est))
 		add(f, (struct row){.class = r->fix.lo > 0 ? "better" : "plain",
-				    .what = r->fix.state,
-				    .label = xstrdup("the fix, on fresh blocks"),
+				    .what = state,
+				    .label = xstrdup(_("the fix, on fresh blocks")),
 				    .est = r->fix.est,
 				    .lo = r->fix.lo,
 				    .hi = r->fix.hi,
 				    .fix = true});
 	if (isfinite(r->aa_effect))
 		add(f, (struct row){.class = "soft",
-				    .what = "noise",
-				    .label = xstrdup("default against itself"),
+				    .what = _("noise"),
+				    .label = xstrdup(_("default against itself")),
 				    .est = r->aa_effect,
 				    .lo = r->aa_lo,
 				    .hi = r->aa_hi});
@@ -170,7 +173,7 @@ static void effect_words(const struct row *w, struct buf *b)
 	doc_put_percent(b, w->est, 1);
 	if (isfinite(w->lo) && isfinite(w->hi))
 		buf_printf(b, " [%+.1f, %+.1f]", 100 * w->lo, 100 * w->hi);
-	buf_printf(b, ", %s", w->what);
+	buf_printf(b, _(", %s"), w->what);
 }
 
 /* A triangle at the edge: the value lies further off. */
@@ -213,8 +216,8 @@ static void draw(const struct forest *f, double band)
 {
 	double bottom = TOP + FIGURE_ROW * (double)f->n;
 	_cleanup_free_ char *words = xasprintf(
-		"Forest plot of %zu effects on the objective; each is named with its "
-		"interval at its right.",
+		_("Forest plot of %zu effects on the objective; each is named with its "
+		  "interval at its right."),
 		f->n);
 
 	svg_begin(f->out, FIGURE_WIDTH, bottom + 24, words);
@@ -231,16 +234,16 @@ void html_forest(const struct report *r, struct buf *out)
 {
 	struct forest f = {.out = out};
 	double band = r->recipe->min_effect;
-	_cleanup_free_ char *how = NULL, *more = NULL;
+	_cleanup_free_ char *how = NULL, *more = NULL, *state = recorded_text(r->fix.state);
 
-	gather(&f, r);
-	more = f.left_out ? xasprintf(" %zu weaker ones are in the tables.", f.left_out)
+	gather(&f, r, state);
+	more = f.left_out ? xasprintf(_(" %zu weaker ones are in the tables."), f.left_out)
 			  : xstrdup("");
-	how = xasprintf("Relative change of the objective, right is better. Lines: the intervals "
-			"that the verdicts rest on, of 95 %% for the fix and for the default "
-			"against itself. Hollow: means of the screen, which claim nothing; a "
-			"triangle lies further off. Shaded: within ±%.3g %%, too small to be of "
-			"use.%s",
+	how = xasprintf(_("Relative change of the objective, right is better. Lines: the intervals "
+			  "that the verdicts rest on, of 95 %% for the fix and for the default "
+			  "against itself. Hollow: means of the screen, which claim nothing; a "
+			  "triangle lies further off. Shaded: within ±%.3g %%, too small to be of "
+			  "use.%s"),
 			100 * band, more);
 	if (f.n) {
 		set_axis(&f, band);

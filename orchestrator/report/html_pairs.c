@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
 #include "orchestrator/report/html_doc.h"
 #include "orchestrator/report/html_pictures.h"
+#include "orchestrator/report/recorded.h"
 
 enum {
 	WIDTH = 320,
@@ -87,7 +89,8 @@ static void draw_grid(const struct panel *p)
 		svg_text(p->out, "y", LEFT - 8, y + 4, SVG_END, text);
 	}
 	for (size_t i = 0; i < 2; i++) {
-		_cleanup_free_ char *label = html_figure_label(p->s->arms[i].label, LABEL_MOST);
+		_cleanup_free_ char *name = recorded_text(p->s->arms[i].label);
+		_cleanup_free_ char *label = html_figure_label(name, LABEL_MOST);
 
 		svg_text(p->out, "name", x_of(i), HEIGHT - 6, SVG_MIDDLE, label);
 	}
@@ -117,7 +120,7 @@ static void draw_arm(const struct panel *p, size_t arm)
 
 		if (a->values[k].block >= BLOCKS_MOST)
 			break;
-		buf_printf(&title, "block %d: ", a->values[k].block + 1);
+		buf_printf(&title, _("block %d: "), a->values[k].block + 1);
 		doc_put_number(&title, a->values[k].value);
 		svg_dot(p->out, "dot", x_of(arm), svg_at(&p->y, a->values[k].value), 3.5,
 			title.data);
@@ -160,23 +163,23 @@ static char *title_of(const struct panel *p)
 	for (size_t i = 0; i < p->r->n_hyps; i++)
 		if (p->r->hyps[i].row.id == p->s->hypothesis)
 			return html_figure_change(&p->r->hyps[i].row);
-	return xstrdup("The fix against the default");
+	return xstrdup(_("The fix against the default"));
 }
 
 static void draw(const struct panel *p)
 {
 	_cleanup_free_ char *title = title_of(p);
-	_cleanup_free_ char *how = xasprintf(
-		"Stage %d, %s; %s", p->s->seq, stage_kind_name(p->s->kind),
-		p->r->unit && *p->r->unit ? p->r->unit : p->r->recipe->objective);
+	_cleanup_free_ char *how = xasprintf(_("Stage %d, %s; %s"), p->s->seq,
+					     lang_word("stage_kind", stage_kind_name(p->s->kind)),
+					     p->r->unit && *p->r->unit ? p->r->unit
+								       : p->r->recipe->objective);
+	char mean[2][DOC_FIGURES_MAX];
 	struct buf words = {0};
 
-	buf_printf(&words, "Values of %s and %s joined by block; means ", p->s->arms[0].label,
-		   p->s->arms[1].label);
-	doc_put_number(&words, p->s->arms[0].mean);
-	buf_str(&words, " and ");
-	doc_put_number(&words, p->s->arms[1].mean);
-	buf_str(&words, ".");
+	buf_printf(&words, _("Values of %s and %s joined by block; means %s and %s."),
+		   p->s->arms[0].label, p->s->arms[1].label,
+		   doc_number_text(mean[0], p->s->arms[0].mean),
+		   doc_number_text(mean[1], p->s->arms[1].mean));
 	html_figure_begin(p->out, title, how);
 	svg_begin(p->out, WIDTH, HEIGHT, words.data);
 	draw_grid(p);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
 #include "orchestrator/report/html_doc.h"
@@ -16,8 +17,9 @@ enum {
 	WRITTEN = 40, /* a part this wide has its number in it */
 };
 
-static const char *const part_name[REPORT_PARTS] = {"computing", "communication in the open",
-						    "copies", "waiting for data", "idle, rest"};
+static const char *const part_name[REPORT_PARTS] = {N_("computing"),
+						    N_("communication in the open"), N_("copies"),
+						    N_("waiting for data"), N_("idle, rest")};
 static const char *const part_class[REPORT_PARTS] = {"part0", "part1", "part2", "part3", "part4"};
 
 static void draw_legend(struct buf *out)
@@ -26,7 +28,7 @@ static void draw_legend(struct buf *out)
 
 	for (size_t k = 0; k < REPORT_PARTS; k++) {
 		svg_rect(out, part_class[k], at[k], 2, 12, 12);
-		svg_text(out, "y", at[k] + 18, 13, SVG_START, part_name[k]);
+		svg_text(out, "y", at[k] + 18, 13, SVG_START, _(part_name[k]));
 	}
 }
 
@@ -77,8 +79,9 @@ void html_split(const struct report *r, struct buf *out)
 {
 	double bottom = TOP + ROW * (double)r->n_profiles;
 	_cleanup_free_ char *words = xasprintf(
-		"Shares of a step in %zu configuration%s, from the profiler.", r->n_profiles,
-		r->n_profiles == 1 ? "" : "s");
+		_n("Shares of a step in %zu configuration, from the profiler.",
+		   "Shares of a step in %zu configurations, from the profiler.", r->n_profiles),
+		r->n_profiles);
 
 	if (r->n_profiles == 0) {
 		if (r->n_hyps)

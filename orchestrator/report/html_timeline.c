@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "orchestrator/base/clock.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/html_pictures.h"
+#include "orchestrator/report/recorded.h"
 
 enum {
 	TOP = 8,
@@ -62,7 +64,7 @@ static void draw_axis(const struct timeline *t, double bottom)
 	static const struct {
 		double s;
 		const char *name;
-	} unit[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
+	} unit[] = {{86400, N_("d")}, {3600, "h"}, {60, "min"}, {1, "s"}};
 	double v[TICKS_MAX];
 	size_t u = 0, n;
 	int digits;
@@ -75,10 +77,21 @@ static void draw_axis(const struct timeline *t, double bottom)
 		char text[32];
 
 		snprintf(text, sizeof text, v[i] == 0 ? "0" : "%.*f %s", digits, v[i],
-			 unit[u].name);
+			 _(unit[u].name));
 		svg_line(t->out, "grid", x, TOP, x, bottom);
 		svg_text(t->out, "x", x, bottom + 16, SVG_MIDDLE, text);
 	}
+}
+
+static void bar_title(const struct run_row *v, struct buf *out)
+{
+	_cleanup_free_ char *reason = recorded_text(v->reason);
+
+	buf_printf(out, _("block %d, attempt %d: %s"), v->block + 1, v->attempt,
+		   lang_word("attempt_state", attempt_state_name(v->state)));
+	if (reason)
+		buf_printf(out, _(": %s"), reason);
+	buf_printf(out, _(", %.0f s"), (double)(v->end_us - v->start_us) / S_US);
 }
 
 static void draw_bar(const struct timeline *t, const struct run_row *v, double y, bool titled)
@@ -93,9 +106,7 @@ static void draw_bar(const struct timeline *t, const struct run_row *v, double y
 	if (to - from > 3)
 		to -= 1;
 	if (titled)
-		buf_printf(&title, "block %d, attempt %d: %s%s%s, %.0f s", v->block + 1, v->attempt,
-			   attempt_state_name(v->state), v->reason ? ": " : "",
-			   v->reason ? v->reason : "", (double)(v->end_us - v->start_us) / S_US);
+		bar_title(v, &title);
 	svg_rect_titled(t->out, class, from, y - BAR / 2.0, fmax(to - from, BAR_LEAST), BAR,
 			titled ? title.data : NULL);
 	buf_free(&title);
@@ -104,7 +115,8 @@ static void draw_bar(const struct timeline *t, const struct run_row *v, double y
 static void draw_lane(const struct timeline *t, const struct report_stage *s, double y,
 		      size_t *bars)
 {
-	_cleanup_free_ char *name = xasprintf("%d %s", s->seq, stage_kind_name(s->kind));
+	_cleanup_free_ char *name = xasprintf("%d %s", s->seq,
+					      lang_word("stage_kind", stage_kind_name(s->kind)));
 
 	svg_text(t->out, "name", LABEL, y + 4, SVG_END, name);
 	for (size_t i = 0; i < t->r->n_runs && *bars < BARS_MOST; i++)
@@ -116,8 +128,8 @@ static void draw(const struct timeline *t)
 {
 	double bottom = TOP + FIGURE_ROW * (double)t->lanes;
 	_cleanup_free_ char *words = xasprintf(
-		"Time line of %zu attempts in %zu stages, %zu of them void or lost.", t->r->n_runs,
-		t->r->n_stages, t->in_vain);
+		_("Time line of %zu attempts in %zu stages, %zu of them void or lost."),
+		t->r->n_runs, t->r->n_stages, t->in_vain);
 	size_t bars = 0;
 
 	svg_begin(t->out, FIGURE_WIDTH, bottom + 24, words);
@@ -137,10 +149,10 @@ void html_timeline(const struct report *r, struct buf *out)
 		return;
 	t.lanes = r->n_stages < LANES_MOST ? r->n_stages : LANES_MOST;
 	clock_iso(t.first_us, began, sizeof began);
-	how = xasprintf("Attempts at blocks, a lane a stage, since %.10s %.8s UTC. %zu of %zu were "
-			"void or lost, in red.%s",
+	how = xasprintf(_("Attempts at blocks, a lane a stage, since %.10s %.8s UTC. %zu of %zu "
+			  "were void or lost, in red.%s"),
 			began, began + 11, t.in_vain, r->n_runs,
-			r->n_stages > LANES_MOST ? " Later stages are left out." : "");
+			r->n_stages > LANES_MOST ? _(" Later stages are left out.") : "");
 	html_figure_begin(out, "When it ran", how);
 	draw(&t);
 	html_figure_end(out);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
 #include "orchestrator/report/html_pictures.h"
@@ -94,10 +95,10 @@ static double draw_step(const struct waterfall *w, const struct report_hypothesi
 {
 	_cleanup_free_ char *name = html_figure_change(&h->row);
 	double to = at * (1 + h->verdict.est);
+	char gain[DOC_FIGURES_MAX];
 	struct buf words = {0};
 
-	doc_put_percent(&words, h->verdict.est, 1);
-	buf_str(&words, " when it was accepted");
+	buf_printf(&words, _("%s when it was accepted"), doc_percent_text(gain, h->verdict.est, 1));
 	draw_words(w, y, "name", name, words.data);
 	draw_bar(w, to < at ? "bar worse" : "bar better", y, at - 1, to - 1);
 	svg_line(w->out, "step", svg_at(&w->x, to - 1), y + BAR / 2.0, svg_at(&w->x, to - 1),
@@ -118,7 +119,7 @@ static void draw_fix(const struct waterfall *w, double y)
 		buf_str(&words, ", ");
 		put_value(w, w->r->final_mean, &words);
 	}
-	draw_words(w, y, "head", "the fix, measured anew", words.data);
+	draw_words(w, y, "head", _("the fix, measured anew"), words.data);
 	draw_bar(w, "bar fix", y, 0, f->est);
 	if (isfinite(f->lo) && isfinite(f->hi))
 		svg_line(w->out, "mean", svg_at(&w->x, f->lo), y, svg_at(&w->x, f->hi), y);
@@ -132,13 +133,16 @@ static void draw(const struct waterfall *w)
 	double y = TOP + FIGURE_ROW / 2.0;
 	struct buf value = {0};
 	_cleanup_free_ char *words = xasprintf(
-		"Waterfall from the default over %zu accepted change%s%s.", w->n,
-		w->n == 1 ? "" : "s", fixed ? " to the fix" : "");
+		fixed ? _n("Waterfall from the default over %zu accepted change to the fix.",
+			   "Waterfall from the default over %zu accepted changes to the fix.", w->n)
+		      : _n("Waterfall from the default over %zu accepted change.",
+			   "Waterfall from the default over %zu accepted changes.", w->n),
+		w->n);
 
 	svg_begin(w->out, FIGURE_WIDTH, bottom + 24, words);
 	html_figure_percents(w->out, &w->x, TOP, bottom);
 	put_value(w, w->r->base_mean, &value);
-	draw_words(w, y, "head", "default", isfinite(w->r->base_mean) ? value.data : "");
+	draw_words(w, y, "head", _("default"), isfinite(w->r->base_mean) ? value.data : "");
 	svg_dot(w->out, "dot", svg_at(&w->x, 0), y, 4.5, NULL);
 	for (size_t i = 0; i < w->n; i++)
 		at = draw_step(w, w->steps[i], y += FIGURE_ROW, at);

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/canaries.h"
+#include "orchestrator/report/recorded.h"
 #include "orchestrator/report/report.h"
 #include "orchestrator/report/text.h"
 
@@ -23,9 +25,25 @@ static void end_line(struct lines *l)
 	buf_clear(&l->line);
 }
 
+/* A line that is one text. */
+static void say(struct lines *l, const char *words)
+{
+	buf_str(&l->line, words);
+	end_line(l);
+}
+
 static const char *or_empty(const char *s)
 {
 	return s ? s : "";
+}
+
+/* A stored sentence, or nothing. */
+static void recorded(struct buf *b, const char *before, const char *s, const char *after)
+{
+	_cleanup_free_ char *text = recorded_text(s);
+
+	if (text)
+		buf_printf(b, "%s%s%s", before, text, after);
 }
 
 static void effect(struct buf *b, double est, double lo, double hi)
@@ -41,23 +59,21 @@ static void rungs(const struct report *r, struct lines *l)
 	for (size_t i = 0; i < r->n_rungs; i++) {
 		const struct rung_row *g = &r->rungs[i];
 
-		buf_printf(&l->line, "Rung %d, %d x %d ranks: ", g->round, g->nodes,
+		buf_printf(&l->line, _("Rung %d, %d x %d ranks: "), g->round, g->nodes,
 			   g->tasks_per_node);
 		if (isnan(g->est))
-			buf_str(&l->line, "not measured.");
+			buf_str(&l->line, _("not measured."));
 		else
-			buf_printf(
-				&l->line,
-				"a rank keeps %.1f %% [%.1f, %.1f] of the rung below, %.1f %% of "
-				"the first%s.",
-				100 * g->est, 100 * g->lo, 100 * g->hi, 100 * g->total,
-				g->held ? "" : ": the climb ends here");
+			buf_printf(&l->line,
+				   g->held ? _("a rank keeps %.1f %% [%.1f, %.1f] of the rung "
+					       "below, %.1f %% of the first.")
+					   : _("a rank keeps %.1f %% [%.1f, %.1f] of the rung "
+					       "below, %.1f %% of the first: the climb ends here."),
+				   100 * g->est, 100 * g->lo, 100 * g->hi, 100 * g->total);
 		end_line(l);
 	}
-	if (r->n_rungs == 0) {
-		buf_str(&l->line, "Ladder: no rung was measured.");
-		end_line(l);
-	}
+	if (r->n_rungs == 0)
+		say(l, _("Ladder: no rung was measured."));
 }
 
 static void baseline(const struct report *r, struct lines *l)
@@ -69,27 +85,37 @@ static void baseline(const struct report *r, struct lines *l)
 		return;
 	}
 	if (r->recipe->aa_blocks == BLOCKS_NONE) {
-		buf_str(b, "Baseline: ");
+		buf_str(b, _("Baseline: "));
 		if (isfinite(r->base_mean))
-			buf_printf(b, "%s %.4g %s; ", r->recipe->objective, r->base_mean,
+			buf_printf(b, _("%s %.4g %s; "), r->recipe->objective, r->base_mean,
 				   or_empty(r->unit));
-		buf_str(b, "no A/A stage was asked for, so the noise is that of the test.");
-		end_line(l);
+		say(l, _("no A/A stage was asked for, so the noise is that of the test."));
 		return;
 	}
 	if (!isfinite(r->base_mean)) {
-		buf_str(b, "Baseline: nothing was measured.");
-		end_line(l);
+		say(l, _("Baseline: nothing was measured."));
 		return;
 	}
-	buf_printf(b, "Baseline: %s %.4g %s", r->recipe->objective, r->base_mean,
+	buf_printf(b, _("Baseline: %s %.4g %s"), r->recipe->objective, r->base_mean,
 		   or_empty(r->unit));
 	if (isfinite(r->noise))
 		buf_printf(b,
-			   "; noise of a run within a block %.2f %%; the default against itself "
-			   "%+.2f %% [%+.2f, %+.2f]",
+			   _("; noise of a run within a block %.2f %%; the default against itself "
+			     "%+.2f %% [%+.2f, %+.2f]"),
 			   100 * r->noise, 100 * r->aa_effect, 100 * r->aa_lo, 100 * r->aa_hi);
-	buf_char(b, '.');
+	say(l, _("."));
+}
+
+static void finding(const struct report *r, const struct finding_row *f, struct lines *l)
+{
+	if (r->recipe->ladder.n)
+		buf_printf(&l->line, _("Bottleneck on rung %d: "), f->round);
+	else if (f->round > 1)
+		buf_str(&l->line, _("Bottleneck after the change: "));
+	else
+		buf_str(&l->line, _("Bottleneck: "));
+	buf_str(&l->line, lang_word("bottleneck", f->bottleneck));
+	recorded(&l->line, _(": "), or_empty(f->evidence), _("."));
 	end_line(l);
 }
 
@@ -103,23 +129,17 @@ static void bottleneck(const struct report *r, struct lines *l)
 		if (report_finding_is_open(&r->findings[i]) || r->findings[i].round == round)
 			continue;
 		round = r->findings[i].round;
-		buf_str(&l->line, "Bottleneck");
-		if (r->recipe->ladder.n)
-			buf_printf(&l->line, " on rung %d", round);
-		else if (round > 1)
-			buf_str(&l->line, " after the change");
-		buf_printf(&l->line, ": %s: %s.", r->findings[i].bottleneck,
-			   or_empty(r->findings[i].evidence));
-		end_line(l);
+		finding(r, &r->findings[i], l);
 	}
 	if (round == 0 && r->n_hyps &&
 	    (r->recipe->ladder.n || r->recipe->aa_blocks != BLOCKS_NONE)) {
-		buf_str(&l->line, "Bottleneck: no rule names one from the signals at hand");
+		buf_str(&l->line, _("Bottleneck: no rule names one from the signals at hand"));
 		if (open)
-			buf_printf(&l->line, "; %zu question%s could not be answered", open,
-				   open == 1 ? "" : "s");
-		buf_char(&l->line, '.');
-		end_line(l);
+			buf_printf(&l->line,
+				   _n("; %zu question could not be answered",
+				      "; %zu questions could not be answered", open),
+				   open);
+		say(l, _("."));
 	}
 }
 
@@ -127,19 +147,18 @@ static void verdict(const struct report_hypothesis *h, struct buf *b)
 {
 	const struct verdict_row *v = &h->verdict;
 
-	buf_str(b, v->outcome);
+	buf_str(b, lang_word("verdict_outcome", v->outcome));
 	if (v->pending_convergence)
-		buf_str(b, ", pending convergence");
+		buf_str(b, _(", pending convergence"));
 	if (v->n > 0 && isfinite(v->est)) {
-		buf_str(b, ", ");
+		buf_str(b, _(", "));
 		effect(b, v->est, v->lo, v->hi);
-		buf_printf(b, " over %d pairs", v->n);
+		buf_printf(b, _(" over %d pairs"), v->n);
 	}
-	if (v->reason)
-		buf_printf(b, " (%s)", v->reason);
+	recorded(b, _(" ("), v->reason, _(")"));
 	if (v->effect_unproved)
-		buf_str(b, " (effect unproved: the knob is the campaign's own and only its "
-			   "delivery was shown)");
+		buf_str(b, _(" (effect unproved: the knob is the campaign's own and only its "
+			     "delivery was shown)"));
 }
 
 static void bundle(const struct report *r, const struct report_hypothesis *h, struct buf *b)
@@ -147,7 +166,7 @@ static void bundle(const struct report *r, const struct report_hypothesis *h, st
 	_cleanup_free_ char *text = report_bundle(r, &h->row);
 
 	if (text)
-		buf_printf(b, " (a bundle, credited as a whole: %s)", text);
+		buf_printf(b, _(" (a bundle, credited as a whole: %s)"), text);
 }
 
 static void hypotheses(const struct report *r, struct lines *l)
@@ -156,14 +175,15 @@ static void hypotheses(const struct report *r, struct lines *l)
 		const struct report_hypothesis *h = &r->hyps[i];
 
 		buf_printf(&l->line, "  %s %s -> %s", h->row.knob,
-			   h->row.from_value ? h->row.from_value : "(not set)", h->row.value);
+			   h->row.from_value ? h->row.from_value : _("(not set)"), h->row.value);
 		bundle(r, h, &l->line);
-		buf_str(&l->line, ": ");
-		if (h->has_verdict)
+		buf_str(&l->line, _(": "));
+		if (h->has_verdict) {
 			verdict(h, &l->line);
-		else
-			buf_printf(&l->line, "%s%s%s", report_state_text(h->row.state),
-				   h->row.reason ? ": " : "", or_empty(h->row.reason));
+		} else {
+			buf_str(&l->line, _(report_state_text(h->row.state)));
+			recorded(&l->line, _(": "), h->row.reason, "");
+		}
 		end_line(l);
 	}
 }
@@ -174,34 +194,31 @@ static void fix(const struct report *r, struct lines *l)
 	_cleanup_free_ char *text = NULL;
 
 	if (r->recipe->final_blocks == BLOCKS_NONE) {
-		buf_str(b, "Fix: no final stage was asked for; an estimate that ended a test early "
-			   "is somewhat too large.");
-		end_line(l);
+		say(l, _("Fix: no final stage was asked for; an estimate that ended a test early "
+			 "is somewhat too large."));
 		return;
 	}
 	if (!r->has_fix) {
 		if (r->campaign.state != CAMPAIGN_DONE)
 			return;
-		buf_str(b, "Fix: none; the default stays. What was refuted is kept with its "
-			   "interval.");
-		end_line(l);
+		say(l, _("Fix: none; the default stays. What was refuted is kept with its "
+			 "interval."));
 		return;
 	}
 	text = config_text(&r->fix_config);
-	buf_printf(b, "Fix: %s: %s", text, r->fix.state);
+	buf_printf(b, _("Fix: %s: "), text);
+	recorded(b, "", r->fix.state, "");
 	if (isfinite(r->fix.est)) {
-		buf_str(b, ", ");
+		buf_str(b, _(", "));
 		effect(b, r->fix.est, r->fix.lo, r->fix.hi);
-		buf_printf(b, " against the original default over %d fresh pairs", r->fix.n);
+		buf_printf(b, _(" against the original default over %d fresh pairs"), r->fix.n);
 	}
 	if (isfinite(r->final_mean))
 		buf_printf(b, " (%.4g %s)", r->final_mean, or_empty(r->unit));
 	if (isfinite(r->fix.soak_drift))
-		buf_printf(b, "; drift in the soak %+.2f %%", 100 * r->fix.soak_drift);
-	if (r->fix.reason)
-		buf_printf(b, "; %s", r->fix.reason);
-	buf_char(b, '.');
-	end_line(l);
+		buf_printf(b, _("; drift in the soak %+.2f %%"), 100 * r->fix.soak_drift);
+	recorded(b, _("; "), r->fix.reason, "");
+	say(l, _("."));
 }
 
 /* Changes that left the fix when the winners were stacked. */
@@ -209,13 +226,16 @@ static void ablation(const struct report *r, struct lines *l)
 {
 	for (size_t i = 0; i < r->n_ablations; i++) {
 		const struct ablation_row *a = &r->ablations[i];
+		struct buf e = {0};
 
 		if (a->outcome != ABLATION_DROPPED)
 			continue;
-		buf_printf(&l->line, "Stacking: %s no longer pays beside the others (without it ",
-			   a->knobs);
-		effect(&l->line, a->est, a->lo, a->hi);
-		buf_str(&l->line, ") and left the fix.");
+		effect(&e, a->est, a->lo, a->hi);
+		buf_printf(&l->line,
+			   _("Stacking: %s no longer pays beside the others (without it %s) and "
+			     "left the fix."),
+			   a->knobs, e.data);
+		buf_free(&e);
 		end_line(l);
 	}
 }
@@ -224,16 +244,20 @@ static void target(const struct report *r, struct lines *l)
 {
 	if (r->target == TARGET_NONE)
 		return;
-	buf_printf(&l->line, "Target: %.4g %s is %s", r->recipe->target, or_empty(r->unit),
-		   report_target_name(r->target));
+	buf_printf(&l->line,
+		   r->target == TARGET_MET      ? _("Target: %.4g %s is met")
+		   : r->target == TARGET_MISSED ? _("Target: %.4g %s is missed")
+						: _("Target: %.4g %s is open"),
+		   r->recipe->target, or_empty(r->unit));
 	if (isfinite(r->target_lo) && isfinite(r->target_hi))
-		buf_printf(&l->line, ": %s%.4g to %.4g %s (95 %%)",
-			   r->target == TARGET_OPEN ? "the interval holds it, " : "", r->target_lo,
-			   r->target_hi, or_empty(r->unit));
+		buf_printf(&l->line,
+			   r->target == TARGET_OPEN
+				   ? _(": the interval holds it, %.4g to %.4g %s (95 %%)")
+				   : _(": %.4g to %.4g %s (95 %%)"),
+			   r->target_lo, r->target_hi, or_empty(r->unit));
 	else
-		buf_str(&l->line, ": too little was measured");
-	buf_char(&l->line, '.');
-	end_line(l);
+		buf_str(&l->line, _(": too little was measured"));
+	say(l, _("."));
 }
 
 static void cost(const struct report *r, struct lines *l)
@@ -244,25 +268,23 @@ static void cost(const struct report *r, struct lines *l)
 	for (size_t i = 0; i < r->n_faults; i++)
 		failed += str_eq(r->faults[i].state, trial_state_name(TRIAL_FAILED));
 	buf_printf(&l->line,
-		   "Cost: %lld timed trials (%lld with warm-up), %.2f node-hours; %lld of %lld "
-		   "attempts void or lost, %zu trial%s failed.",
+		   _n("Cost: %lld timed trials (%lld with warm-up), %.2f node-hours; %lld of %lld "
+		      "attempts void or lost, %zu trial failed.",
+		      "Cost: %lld timed trials (%lld with warm-up), %.2f node-hours; %lld of %lld "
+		      "attempts void or lost, %zu trials failed.",
+		      failed),
 		   (long long)r->cost.trials_timed, (long long)r->cost.trials_all,
 		   r->cost.node_s / 3600, (long long)r->cost.attempts_void,
-		   (long long)r->cost.attempts, failed, failed == 1 ? "" : "s");
+		   (long long)r->cost.attempts, failed);
 	end_line(l);
-	if (str_eq(r->campaign.scheduler, "local")) {
-		buf_str(&l->line,
-			"Scope: measured on one machine; the conclusion holds for this machine.");
-		end_line(l);
-	}
+	if (str_eq(r->campaign.scheduler, "local"))
+		say(l, _("Scope: measured on one machine; the conclusion holds for this machine."));
 }
 
 static void tuning(const struct report *r, struct lines *l)
 {
-	if (r->n_hyps) {
-		buf_str(&l->line, "Hypotheses:");
-		end_line(l);
-	}
+	if (r->n_hyps)
+		say(l, _("Hypotheses:"));
 	hypotheses(r, l);
 	ablation(r, l);
 	fix(r, l);
@@ -275,10 +297,8 @@ static void nights(const struct report *r, struct lines *l)
 	bool canary = r->recipe->canary.blocks > 0;
 
 	if (r->n_canaries == 0) {
-		if (canary) {
-			buf_str(&l->line, "Nights: none was measured yet.");
-			end_line(l);
-		}
+		if (canary)
+			say(l, _("Nights: none was measured yet."));
 		return;
 	}
 	for (size_t i = 0; i < r->n_canaries; i++) {
@@ -286,16 +306,14 @@ static void nights(const struct report *r, struct lines *l)
 
 		if (!str_eq(c->row.night, r->canaries[0].row.night))
 			break;
-		buf_str(&l->line, "Night ");
+		buf_str(&l->line, _("Night "));
 		if (c->row.open)
 			buf_printf(&l->line, "%s: ", c->row.night);
-		buf_str(&l->line, report_canary_note(c)); /* which begins with its date */
+		recorded(&l->line, "", report_canary_note(c), ""); /* which begins with its date */
 		end_line(l);
 	}
-	if (r->n_series) {
-		buf_str(&l->line, "Series:");
-		end_line(l);
-	}
+	if (r->n_series)
+		say(l, _("Series:"));
 	for (size_t i = 0; i < r->n_series; i++) {
 		buf_str(&l->line, "  ");
 		report_series_text(&r->series[i], &l->line);
@@ -315,12 +333,12 @@ void report_summary(const struct report *r, struct buf *out)
 {
 	struct lines l = {.out = out};
 
-	buf_printf(&l.line, "Campaign %lld, %s: %s%s%s", (long long)r->campaign.id,
-		   r->campaign.name, campaign_state_name(r->campaign.state),
-		   r->campaign.reason ? ": " : "", or_empty(r->campaign.reason));
+	buf_printf(&l.line, _("Campaign %lld, %s: %s"), (long long)r->campaign.id, r->campaign.name,
+		   lang_word("campaign_state", campaign_state_name(r->campaign.state)));
+	recorded(&l.line, _(": "), r->campaign.reason, "");
 	end_line(&l);
 	if (r->recipe->question) {
-		buf_printf(&l.line, "Question: %s", r->recipe->question);
+		buf_printf(&l.line, _("Question: %s"), r->recipe->question);
 		end_line(&l);
 	}
 	if (!r->recipe->canary.blocks)

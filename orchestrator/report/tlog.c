@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "experiments/derive.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
+#include "orchestrator/report/recorded.h"
 
 tlog_section *const tlog_sections[] = {tlog_head,       tlog_summary,    tlog_target,
 				       tlog_baseline,   tlog_hypotheses, tlog_experiment,
@@ -22,16 +24,12 @@ bool tlog_tests(const struct report *r)
 
 const char *tlog_or_unset(const char *value)
 {
-	return value ? value : "(not set)";
+	return value ? value : _("(not set)");
 }
 
 void tlog_change(struct doc *doc, const struct hypothesis_row *h)
 {
-	doc_code(doc, h->knob);
-	doc_str(doc, " ");
-	doc_text(doc, tlog_or_unset(h->from_value));
-	doc_str(doc, " -> ");
-	doc_text(doc, h->value);
+	doc_printf(doc, "`%s` %s -> %s", h->knob, tlog_or_unset(h->from_value), h->value);
 }
 
 void tlog_cell_change(struct doc *doc, const struct hypothesis_row *h)
@@ -45,7 +43,8 @@ void tlog_cell_change(struct doc *doc, const struct hypothesis_row *h)
 /* What became of it, in a few words. */
 const char *tlog_outcome(const struct report_hypothesis *h)
 {
-	return h->has_verdict ? h->verdict.outcome : report_state_text(h->row.state);
+	return h->has_verdict ? lang_word("verdict_outcome", h->verdict.outcome)
+			      : _(report_state_text(h->row.state));
 }
 
 /* In the units that sites account in. */
@@ -64,16 +63,21 @@ void tlog_node_cost(const struct report *r, double node_s, struct doc *doc)
 void tlog_stage(const struct report_stage *s, struct doc *doc)
 {
 	doc_para(doc);
-	doc_printf(doc, "Stage %d, %s: %d of %s%d blocks valid", s->seq, stage_kind_name(s->kind),
-		   s->blocks_valid, s->kind == STAGE_CONFIRM ? "at most " : "", s->blocks_planned);
+	doc_printf(doc,
+		   s->kind == STAGE_CONFIRM ? "Stage %d, %s: %d of at most %d blocks valid"
+					    : "Stage %d, %s: %d of %d blocks valid",
+		   s->seq, lang_word("stage_kind", stage_kind_name(s->kind)), s->blocks_valid,
+		   s->blocks_planned);
 	if (s->blocks_void)
-		doc_printf(doc, ", %d attempt%s void or lost", s->blocks_void,
-			   s->blocks_void == 1 ? "" : "s");
+		doc_printf(doc,
+			   _n(", %d attempt void or lost", ", %d attempts void or lost",
+			      s->blocks_void),
+			   s->blocks_void);
 	doc_str(doc, s->open ? "; still open." : ".");
 	if (s->note) {
-		doc_str(doc, "\nConclusion: ");
-		doc_text(doc, s->note);
-		doc_str(doc, ".");
+		_cleanup_free_ char *note = recorded_text(s->note);
+
+		doc_printf(doc, "\nConclusion: %s.", note);
 	}
 }
 
@@ -89,7 +93,7 @@ void tlog_arms(const struct report *r, const struct report_stage *s, struct doc 
 		const struct report_arm *a = &s->arms[i];
 
 		doc_row(doc);
-		doc_cell(doc, a->label);
+		doc_cell_recorded(doc, a->label);
 		doc_cell_code(doc, a->config_text);
 		doc_cell_i64(doc, (int64_t)a->n);
 		doc_cell_i64(doc, (int64_t)a->failed);

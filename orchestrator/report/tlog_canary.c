@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Nights: the newest stages with what they said, and where the series stand. */
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/canaries.h"
 #include "orchestrator/report/doc.h"
@@ -14,19 +15,19 @@ static void stages(const struct report *r, struct doc *doc)
 	size_t n = r->n_canaries < STAGES_LISTED ? r->n_canaries : STAGES_LISTED;
 
 	doc_para(doc);
-	doc_printf(doc, "%zu stage%s", r->n_canaries, r->n_canaries == 1 ? "" : "s");
 	if (n < r->n_canaries)
-		doc_printf(doc, ", the newest %zu", n);
-	doc_str(doc, ":");
+		doc_printf(doc, "%zu stages, the newest %zu:", r->n_canaries, n);
+	else
+		doc_printf(doc, _n("%zu stage:", "%zu stages:", n), n);
 	doc_table(doc, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < n; i++) {
 		const struct report_canary *k = &r->canaries[i];
 
 		doc_row(doc);
 		doc_cell(doc, k->row.night);
-		doc_cell(doc, canary_purpose_name(k->row.purpose));
+		doc_cell(doc, lang_word("canary_purpose", canary_purpose_name(k->row.purpose)));
 		doc_cell_i64(doc, k->stage ? k->stage->seq : 0);
-		doc_cell(doc, report_canary_note(k));
+		doc_cell_recorded(doc, report_canary_note(k));
 	}
 }
 

@@ -3,29 +3,25 @@
 #include <math.h>
 #include <string.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/report/doc.h"
 #include "orchestrator/report/tlog.h"
 
 void tlog_head(const struct report *r, struct doc *doc)
 {
 	const struct campaign_row *c = &r->campaign;
+	char begun[DOC_FIGURES_MAX], ended[DOC_FIGURES_MAX];
 
 	doc_heading(doc, 1);
-	doc_str(doc, "Tuning log: ");
-	doc_text(doc, c->name);
+	doc_printf(doc, "Tuning log: %s", c->name);
 	doc_para(doc);
-	doc_printf(doc, "Campaign %lld, %s, mode %s, scheduler ", (long long)c->id,
-		   campaign_state_name(c->state), run_mode_name(c->mode));
-	doc_text(doc, c->scheduler);
-	doc_str(doc, "; begun ");
-	doc_time(doc, c->created_us);
-	if (c->ended_us > 0) {
-		doc_str(doc, ", ended ");
-		doc_time(doc, c->ended_us);
-	}
-	doc_str(doc, ".\nWorkspace ");
-	doc_code(doc, r->workspace);
-	doc_str(doc, ".\n");
+	doc_printf(doc, "Campaign %lld, %s, mode %s, scheduler %s; begun %s", (long long)c->id,
+		   lang_word("campaign_state", campaign_state_name(c->state)),
+		   lang_word("run_mode", run_mode_name(c->mode)), c->scheduler,
+		   doc_time_text(begun, c->created_us));
+	if (c->ended_us > 0)
+		doc_printf(doc, ", ended %s", doc_time_text(ended, c->ended_us));
+	doc_printf(doc, ".\nWorkspace `%s`.\n", r->workspace);
 }
 
 /* The summary's lines as a list; what it indents is a list below. */
@@ -53,59 +49,91 @@ void tlog_summary(const struct report *r, struct doc *doc)
 
 static void guard_text(const struct guard *g, struct doc *doc)
 {
-	const char *unit = report_unit_of(g->metric), *sep = "";
+	const char *unit = report_unit_of(g->metric);
+	bool any = false;
 
-	doc_printf(doc, " (%s)", g->stat);
+	doc_printf(doc, "`%s` (%s)", g->metric, g->stat);
 	if (isfinite(g->margin)) {
 		doc_printf(doc, " at most %.1f %% worse", 100 * g->margin);
-		sep = ",";
+		any = true;
 	}
 	if (isfinite(g->at_most)) {
-		doc_printf(doc, "%s at most %.6g %s", sep, g->at_most, unit);
-		sep = ",";
+		doc_str(doc, any ? ", " : " ");
+		doc_printf(doc, "at most %.6g %s", g->at_most, unit);
+		any = true;
 	}
-	if (isfinite(g->at_least))
-		doc_printf(doc, "%s at least %.6g %s", sep, g->at_least, unit);
+	if (isfinite(g->at_least)) {
+		doc_str(doc, any ? ", " : " ");
+		doc_printf(doc, "at least %.6g %s", g->at_least, unit);
+	}
+}
+
+static void objective(const struct report *r, struct doc *doc)
+{
+	const struct recipe *p = r->recipe;
+	const char *better = p->better == BETTER_DOWN ? _("less is better") : _("more is better");
+
+	if (r->unit && *r->unit)
+		doc_printf(doc, "Objective: `%s` (%s over the window, %s, %s).\n", p->objective,
+			   p->objective_stat, r->unit, better);
+	else
+		doc_printf(doc, "Objective: `%s` (%s over the window, %s).\n", p->objective,
+			   p->objective_stat, better);
+}
+
+static const char *target_word(enum report_target t)
+{
+	switch (t) {
+	case TARGET_NONE:
+		return P_("target", "none");
+	case TARGET_MET:
+		return P_("target", "met");
+	case TARGET_MISSED:
+		return P_("target", "missed");
+	case TARGET_OPEN:
+		return P_("target", "open");
+	}
+	return "";
+}
+
+static void target(const struct report *r, struct doc *doc)
+{
+	bool fixed = isfinite(r->final_mean);
+	const char *unit = r->unit ? r->unit : "";
+	char goal[DOC_FIGURES_MAX], mean[DOC_FIGURES_MAX], lo[DOC_FIGURES_MAX], hi[DOC_FIGURES_MAX];
+
+	if (r->target == TARGET_NONE) {
+		doc_str(doc, "The campaign names no target.\n");
+		return;
+	}
+	doc_number_text(goal, r->recipe->target);
+	doc_number_text(mean, fixed ? r->final_mean : r->base_mean);
+	doc_printf(doc, "Target: %s %s: **%s**", goal, unit, target_word(r->target));
+	doc_printf(doc,
+		   fixed ? " (%s %s measured in the final stage"
+			 : " (%s %s measured in the baseline",
+		   mean, unit);
+	if (isfinite(r->target_lo) && isfinite(r->target_hi)) {
+		doc_printf(doc, ", 95 %% interval of the mean %s to %s",
+			   doc_number_text(lo, r->target_lo), doc_number_text(hi, r->target_hi));
+		if (r->target == TARGET_OPEN)
+			doc_str(doc, ", which holds the target");
+	}
+	doc_str(doc, ").\n");
 }
 
 void tlog_target(const struct report *r, struct doc *doc)
 {
 	const struct recipe *p = r->recipe;
-	bool fixed = isfinite(r->final_mean);
+	char least[DOC_FIGURES_MAX];
 
 	doc_title(doc, 2, "Target");
 	doc_para(doc);
-	doc_str(doc, "Objective: ");
-	doc_code(doc, p->objective);
-	doc_printf(doc, " (%s over the window%s%s, %s).\n", p->objective_stat,
-		   r->unit && *r->unit ? ", " : "", r->unit ? r->unit : "",
-		   p->better == BETTER_DOWN ? "less is better" : "more is better");
-	if (r->target == TARGET_NONE) {
-		doc_str(doc, "The campaign names no target.\n");
-	} else {
-		doc_str(doc, "Target: ");
-		doc_number(doc, p->target);
-		doc_printf(doc, " %s: ", r->unit ? r->unit : "");
-		doc_strong(doc, report_target_name(r->target));
-		doc_str(doc, " (");
-		doc_number(doc, fixed ? r->final_mean : r->base_mean);
-		doc_printf(doc, " %s measured %s", r->unit ? r->unit : "",
-			   fixed ? "in the final stage" : "in the baseline");
-		if (isfinite(r->target_lo) && isfinite(r->target_hi)) {
-			doc_str(doc, ", 95 % interval of the mean ");
-			doc_number(doc, r->target_lo);
-			doc_str(doc, " to ");
-			doc_number(doc, r->target_hi);
-			doc_str(doc, r->target == TARGET_OPEN ? ", which holds the target" : "");
-		}
-		doc_str(doc, ").\n");
-	}
-	doc_str(doc, "Smallest useful gain: ");
-	doc_percent(doc, p->min_effect, 1);
-	doc_str(doc, ".\n");
+	objective(r, doc);
+	target(r, doc);
+	doc_printf(doc, "Smallest useful gain: %s.\n", doc_percent_text(least, p->min_effect, 1));
 	for (size_t i = 0; i < p->n_guards; i++) {
 		doc_str(doc, i ? "; " : "Guards: ");
-		doc_code(doc, p->guards[i].metric);
 		guard_text(&p->guards[i], doc);
 	}
 	doc_str(doc, p->n_guards ? ".\n" : "Guards: none declared; failures always count.\n");

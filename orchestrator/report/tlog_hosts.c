@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
 
@@ -30,10 +31,8 @@ void tlog_consumed(const struct report *r, struct doc *doc)
 		   (long long)c->jobs_all);
 	if (c->elapsed_s >= 0)
 		doc_printf(doc, ": %lld s of jobs", (long long)c->elapsed_s);
-	if (c->tres && *c->tres) {
-		doc_str(doc, "; one held ");
-		doc_code(doc, c->tres);
-	}
+	if (c->tres && *c->tres)
+		doc_printf(doc, "; one held `%s`", c->tres);
 	if (c->maxrss_kib >= 0)
 		doc_printf(doc, "; the largest task had %.1f MiB", (double)c->maxrss_kib / 1024);
 	if (c->energy_j >= 0 && c->energy_s > 0)
@@ -59,7 +58,7 @@ static void ranks(const struct host_row *h, struct doc *doc)
 	if (h->first_rank >= 0 && h->first_rank == h->last_rank)
 		snprintf(text, sizeof text, "%d", h->first_rank);
 	else if (h->first_rank >= 0)
-		snprintf(text, sizeof text, "%d to %d", h->first_rank, h->last_rank);
+		snprintf(text, sizeof text, _("%d to %d"), h->first_rank, h->last_rank);
 	doc_cell(doc, text);
 }
 

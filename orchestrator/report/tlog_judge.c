@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "orchestrator/base/json.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/canaries.h"
 #include "orchestrator/report/doc.h"
+#include "orchestrator/report/recorded.h"
 
 /* -- 4 validation ----------------------------------------------------------------------------- */
 
@@ -18,7 +20,14 @@ static void cell_p(struct doc *doc, double p)
 	if (isfinite(p))
 		doc_cell_printf(doc, "%.3g", p);
 	else
-		doc_cell(doc, "unknown");
+		doc_cell(doc, _("unknown"));
+}
+
+/* A look that decides nothing has a word of its own. */
+static const char *outcome_word(const char *outcome)
+{
+	return str_eq(outcome, "continue") ? P_("look", "continue")
+					   : lang_word("verdict_outcome", outcome);
 }
 
 static void looks_table(const struct report_hypothesis *h, struct doc *doc)
@@ -39,7 +48,7 @@ static void looks_table(const struct report_hypothesis *h, struct doc *doc)
 		doc_cell_interval(doc, v->lo, v->hi);
 		cell_p(doc, v->p);
 		cell_p(doc, v->p_star);
-		doc_cell(doc, v->outcome);
+		doc_cell(doc, outcome_word(v->outcome));
 	}
 }
 
@@ -49,7 +58,7 @@ static void effects_table(const struct report *r, const struct report_hypothesis
 	static const struct doc_column c[] = {{"other metric", false}, {"before", true},
 					      {"after", true},         {"change", true},
 					      {"unit", false},         {"direction", false}};
-	static const char *const words[] = {"worse", "-", "better"};
+	static const char *const words[] = {N_("worse"), "-", N_("better")};
 
 	doc_table(doc, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < h->n_effects; i++) {
@@ -63,7 +72,7 @@ static void effects_table(const struct report *r, const struct report_hypothesis
 		doc_cell_number(doc, f->treatment);
 		doc_cell_percent(doc, f->change, 1);
 		doc_cell(doc, report_unit_of(f->metric));
-		doc_cell(doc, words[report_judge(f->metric, f->change) + 1]);
+		doc_cell(doc, _(words[report_judge(f->metric, f->change) + 1]));
 	}
 }
 
@@ -89,11 +98,10 @@ static void guards_table(const struct guard_row *v, size_t n, int64_t verdict, i
 		any = true;
 		doc_row(doc);
 		doc_cell_begin(doc);
-		doc_code(doc, g->metric);
-		doc_printf(doc, " (%s)", g->stat);
+		doc_printf(doc, "`%s` (%s)", g->metric, g->stat);
 		doc_cell_end(doc);
-		doc_cell(doc, g->rule);
-		doc_cell(doc, g->equal);
+		doc_cell_recorded(doc, g->rule);
+		doc_cell_recorded(doc, g->equal);
 		doc_cell_i64(doc, g->n);
 		doc_cell_number(doc, g->value);
 		doc_cell_percent(doc, g->worsening, 2);
@@ -102,29 +110,30 @@ static void guards_table(const struct guard_row *v, size_t n, int64_t verdict, i
 			doc_cell_percent(doc, g->bound, 2);
 		else
 			doc_cell_number(doc, g->bound);
-		doc_cell(doc, g->state);
+		doc_cell_recorded(doc, g->state);
 	}
 }
 
 static void proof(const struct report_hypothesis *h, struct doc *doc)
 {
 	doc_item(doc);
-	doc_printf(doc, "Proof: asked for %s; shown: ", proof_level_name(h->row.proof));
+	doc_printf(doc, "Proof: asked for %s; shown: ",
+		   lang_word("proof_level", proof_level_name(h->row.proof)));
 	if (h->n_proofs == 0)
 		doc_str(doc, "nothing");
 	for (size_t i = 0; i < h->n_proofs; i++) {
 		const struct shown_row *p = &h->proofs[i];
 
-		doc_str(doc, i ? "; " : "");
-		doc_code(doc, p->key);
-		doc_str(doc, " = ");
-		doc_code(doc, p->value);
-		doc_printf(doc, " (%s, %lld time%s)", proof_level_name(p->level), (long long)p->n,
-			   p->n == 1 ? "" : "s");
+		if (i)
+			doc_str(doc, "; ");
+		doc_printf(doc,
+			   _n("`%s` = `%s` (%s, %lld time)", "`%s` = `%s` (%s, %lld times)", p->n),
+			   p->key, p->value, lang_word("proof_level", proof_level_name(p->level)),
+			   (long long)p->n);
 	}
 	if (h->has_verdict && h->verdict.effect_unproved) {
 		doc_str(doc, ". ");
-		doc_strong(doc, "Effect unproved:");
+		doc_strong(doc, _("Effect unproved:"));
 		doc_str(doc, " the knob is the campaign's own and only its delivery was shown");
 	}
 	doc_str(doc, ".");
@@ -140,7 +149,8 @@ static void logs(const struct report *r, const struct report_hypothesis *h, stru
 	doc_item(doc);
 	doc_str(doc, "Raw logs, below the workspace: ");
 	for (size_t i = 0; i < s->dirs.n; i++) {
-		doc_str(doc, i ? ", " : "");
+		if (i)
+			doc_str(doc, ", ");
 		doc_code(doc, s->dirs.v[i]);
 	}
 	doc_str(doc, s->dirs.n ? "." : "none.");
@@ -157,19 +167,19 @@ static const char *base_of(const struct report *r, const struct report_hypothesi
 
 static void expected(const struct hypothesis_row *h, struct doc *doc)
 {
+	char text[DOC_FIGURES_MAX];
+
 	doc_item(doc);
-	doc_str(doc, "Expected: ");
 	if (isfinite(h->gain))
-		doc_percent(doc, h->gain, 1);
+		doc_printf(doc, "Expected: %s", doc_percent_text(text, h->gain, 1));
 	else
-		doc_str(doc, "a gain of unknown size");
-	if (isfinite(h->ceiling)) {
-		doc_str(doc, ", at most ");
-		doc_percent(doc, h->ceiling, 1);
-	}
+		doc_str(doc, "Expected: a gain of unknown size");
+	if (isfinite(h->ceiling))
+		doc_printf(doc, ", at most %s", doc_percent_text(text, h->ceiling, 1));
 	if (h->evidence && *h->evidence) {
-		doc_str(doc, "; ");
-		doc_text(doc, h->evidence);
+		_cleanup_free_ char *evidence = recorded_text(h->evidence);
+
+		doc_printf(doc, "; %s", evidence);
 	}
 	doc_str(doc, ".");
 }
@@ -182,15 +192,12 @@ static void changed(const struct report *r, const struct report_hypothesis *h, s
 	doc_item(doc);
 	doc_str(doc, "Changed: ");
 	tlog_change(doc, &h->row);
-	if (k) {
-		doc_printf(doc, ", passed as %s ", knob_how_name(k->how));
-		doc_code(doc, k->target);
-	}
-	doc_printf(doc, ", class %s", knob_class_name(h->row.cls));
-	if (base) {
-		doc_str(doc, "; everything else as in ");
-		doc_code(doc, base);
-	}
+	if (k)
+		doc_printf(doc, ", passed as %s `%s`", lang_word("knob_how", knob_how_name(k->how)),
+			   k->target);
+	doc_printf(doc, ", class %s", lang_word("knob_class", knob_class_name(h->row.cls)));
+	if (base)
+		doc_printf(doc, "; everything else as in `%s`", base);
 	doc_str(doc, ".");
 	expected(&h->row, doc);
 }
@@ -198,27 +205,26 @@ static void changed(const struct report *r, const struct report_hypothesis *h, s
 static void actual(const struct report_hypothesis *h, struct doc *doc)
 {
 	const struct verdict_row *v = &h->looks[h->n_looks - 1];
-	_cleanup_free_ char *outcome = xasprintf("%s%s", h->has_verdict ? v->outcome : "open",
-						 v->pending_convergence ? ", pending convergence"
-									: "");
+	_cleanup_free_ char *outcome = xasprintf(
+		v->pending_convergence ? _("%s, pending convergence") : "%s",
+		h->has_verdict ? outcome_word(v->outcome) : P_("verdict", "open"));
+	char text[DOC_FIGURES_MAX];
 
 	doc_item(doc);
-	doc_str(doc, "Actual: ");
 	if (v->n > 0)
-		doc_effect(doc, v->est, v->lo, v->hi);
+		doc_printf(doc, "Actual: %s over %d pairs",
+			   doc_effect_text(text, v->est, v->lo, v->hi), v->n);
 	else
-		doc_str(doc, "nothing was compared");
-	if (v->n > 0)
-		doc_printf(doc, " over %d pairs", v->n);
+		doc_str(doc, "Actual: nothing was compared");
 	if (isfinite(v->sign_flip_p))
 		doc_printf(doc, " (sign-flip p %.3g)", v->sign_flip_p);
 	doc_str(doc, ".");
 	doc_item(doc);
-	doc_str(doc, "Verdict: ");
-	doc_strong(doc, outcome);
+	doc_printf(doc, "Verdict: **%s**", outcome);
 	if (v->reason) {
-		doc_str(doc, ": ");
-		doc_text(doc, v->reason);
+		_cleanup_free_ char *reason = recorded_text(v->reason);
+
+		doc_printf(doc, ": %s", reason);
 	}
 	doc_printf(doc, "; alpha spent %.4g.", v->alpha_spent);
 }
@@ -231,8 +237,8 @@ static void validation_of(const struct report *r, const struct report_hypothesis
 	doc_heading(doc, 3);
 	doc_printf(doc, "4.%zu ", number);
 	tlog_change(doc, &h->row);
-	doc_str(doc, ": ");
-	doc_text(doc, h->has_verdict ? h->verdict.outcome : "open");
+	doc_printf(doc, ": %s",
+		   h->has_verdict ? outcome_word(h->verdict.outcome) : P_("verdict", "open"));
 	changed(r, h, doc);
 	actual(h, doc);
 	proof(h, doc);
@@ -291,45 +297,47 @@ static void revalidated(const struct report *r, struct doc *doc)
 {
 	for (size_t i = 0; i < r->n_canaries; i++) {
 		const struct report_canary *c = &r->canaries[i];
+		_cleanup_free_ char *note = NULL;
 
 		if (c->row.purpose != CANARY_REVALIDATE)
 			continue;
+		note = recorded_text(report_canary_note(c));
 		doc_item(doc);
-		doc_str(doc, "In another environment: ");
-		doc_text(doc, report_canary_note(c));
+		doc_printf(doc, "In another environment: %s", note);
 		return;
 	}
+}
+
+static void fix_state(const struct fix_row *f, struct doc *doc)
+{
+	_cleanup_free_ char *state = recorded_text(f->state), *reason = recorded_text(f->reason);
+
+	doc_item(doc);
+	doc_printf(doc, "State: **%s**", state);
+	if (reason)
+		doc_printf(doc, ": %s", reason);
 }
 
 static void fix_lines(const struct report *r, struct doc *doc)
 {
 	_cleanup_free_ char *text = config_text(&r->fix_config);
+	char figures[DOC_FIGURES_MAX];
 
 	doc_item(doc);
-	doc_str(doc, "Configuration: ");
-	doc_code(doc, text);
+	doc_printf(doc, "Configuration: `%s`", text);
+	fix_state(&r->fix, doc);
 	doc_item(doc);
-	doc_str(doc, "State: ");
-	doc_strong(doc, r->fix.state);
-	if (r->fix.reason) {
-		doc_str(doc, ": ");
-		doc_text(doc, r->fix.reason);
-	}
+	doc_printf(
+		doc,
+		"Against the original default: %s over %d fresh pairs, a number fixed beforehand",
+		doc_effect_text(figures, r->fix.est, r->fix.lo, r->fix.hi), r->fix.n);
+	if (isfinite(r->final_mean))
+		doc_printf(doc, " (%s %s)", doc_number_text(figures, r->final_mean),
+			   r->unit ? r->unit : "");
 	doc_item(doc);
-	doc_str(doc, "Against the original default: ");
-	doc_effect(doc, r->fix.est, r->fix.lo, r->fix.hi);
-	doc_printf(doc, " over %d fresh pairs, a number fixed beforehand", r->fix.n);
-	if (isfinite(r->final_mean)) {
-		doc_str(doc, " (");
-		doc_number(doc, r->final_mean);
-		doc_printf(doc, " %s)", r->unit ? r->unit : "");
-	}
+	doc_printf(doc, "Drift in the soak: %s", doc_percent_text(figures, r->fix.soak_drift, 2));
 	doc_item(doc);
-	doc_str(doc, "Drift in the soak: ");
-	doc_percent(doc, r->fix.soak_drift, 2);
-	doc_item(doc);
-	doc_str(doc, "Fixed: ");
-	doc_time(doc, r->fix.at_us);
+	doc_printf(doc, "Fixed: %s", doc_time_text(figures, r->fix.at_us));
 	revalidated(r, doc);
 }
 
@@ -397,7 +405,7 @@ void tlog_ranking(const struct report *r, struct doc *doc)
 		tlog_cell_change(doc, &h->row);
 		doc_cell_percent(doc, h->verdict.est, 1);
 		doc_cell_interval(doc, h->verdict.lo, h->verdict.hi);
-		doc_cell(doc, h->verdict.outcome);
+		doc_cell(doc, outcome_word(h->verdict.outcome));
 	}
 }
 
@@ -408,20 +416,17 @@ static const char *reason_of(const struct report_hypothesis *h)
 
 static void list_item(const struct report_hypothesis *h, struct doc *doc)
 {
-	const char *why = reason_of(h);
+	_cleanup_free_ char *why = recorded_text(reason_of(h));
 
 	doc_item(doc);
 	tlog_change(doc, &h->row);
-	doc_str(doc, ": ");
-	doc_text(doc, tlog_outcome(h));
+	doc_printf(doc, ": %s", tlog_outcome(h));
 	if (h->has_verdict && h->verdict.n > 0) {
 		doc_str(doc, ", ");
 		doc_effect(doc, h->verdict.est, h->verdict.lo, h->verdict.hi);
 	}
-	if (why) {
-		doc_str(doc, ": ");
-		doc_text(doc, why);
-	}
+	if (why)
+		doc_printf(doc, ": %s", why);
 }
 
 static void negative_list(const struct report *r, bool judged, struct doc *doc)

@@ -4,13 +4,14 @@
 
 #include <math.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
 
 static void cell_share(struct doc *doc, double est, double lo, double hi)
 {
 	if (isnan(est)) {
-		doc_cell(doc, "not measured");
+		doc_cell(doc, _("not measured"));
 		return;
 	}
 	doc_cell_printf(doc, "%.1f %% [%.1f, %.1f]", 100 * est, 100 * lo, 100 * hi);
@@ -19,7 +20,7 @@ static void cell_share(struct doc *doc, double est, double lo, double hi)
 static void cell_points(struct doc *doc, double share)
 {
 	if (isnan(share))
-		doc_cell(doc, "unknown");
+		doc_cell(doc, _("unknown"));
 	else
 		doc_cell_printf(doc, "%.1f %%", 100 * share);
 }

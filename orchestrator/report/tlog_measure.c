@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
 
@@ -77,14 +78,15 @@ static void knob_table(const struct report *r, struct doc *doc)
 		doc_cell_code(doc, how);
 		doc_cell(doc, tlog_or_unset(k->default_value));
 		doc_cell(doc, kvs_has(&r->effective, k->name) ? kvs_get(&r->effective, k->name)
-							      : "not set");
-		doc_cell(doc, knob_class_name(k->cls));
-		doc_cell(doc, proof_level_name(k->proof.level));
+							      : _("not set"));
+		doc_cell(doc, lang_word("knob_class", knob_class_name(k->cls)));
+		doc_cell(doc, lang_word("proof_level", proof_level_name(k->proof.level)));
 	}
 }
 
 void tlog_baseline(const struct report *r, struct doc *doc)
 {
+	char text[DOC_FIGURES_MAX];
 	bool any = false;
 
 	if (r->recipe->canary.blocks)
@@ -96,21 +98,18 @@ void tlog_baseline(const struct report *r, struct doc *doc)
 	doc_title(doc, 2, "1. Baseline");
 	doc_say(doc, "The default configuration against itself.");
 	doc_item(doc);
-	doc_str(doc, "Mean: ");
-	doc_number(doc, r->base_mean);
-	doc_printf(doc, " %s", r->unit ? r->unit : "");
+	doc_printf(doc, "Mean: %s %s", doc_number_text(text, r->base_mean), r->unit ? r->unit : "");
 	doc_item(doc);
-	doc_str(doc, "Noise of a run within a block: ");
 	if (isfinite(r->noise))
-		doc_printf(doc, "%.2f %% (log sd)", 100 * r->noise);
+		doc_printf(doc, "Noise of a run within a block: %.2f %% (log sd)", 100 * r->noise);
 	else
-		doc_str(doc, "unknown");
+		doc_str(doc, "Noise of a run within a block: unknown");
 	doc_item(doc);
-	doc_str(doc, "Default against itself: ");
-	doc_effect(doc, r->aa_effect, r->aa_lo, r->aa_hi);
+	doc_printf(doc, "Default against itself: %s",
+		   doc_effect_text(text, r->aa_effect, r->aa_lo, r->aa_hi));
 	doc_item(doc);
-	doc_str(doc, "Smallest gain that a validation finds with 80 % power at this noise: ");
-	doc_percent(doc, r->smallest, 1);
+	doc_printf(doc, "Smallest gain that a validation finds with 80 %% power at this noise: %s",
+		   doc_percent_text(text, r->smallest, 1));
 	for (size_t i = 0; i < r->n_stages; i++) {
 		if (r->stages[i].kind != STAGE_AA)
 			continue;
@@ -148,12 +147,13 @@ static void findings(const struct report *r, struct doc *doc)
 
 		doc_row(doc);
 		doc_cell_i64(doc, f->round);
-		doc_cell(doc, report_finding_is_open(f) ? "open" : f->bottleneck);
+		doc_cell(doc, report_finding_is_open(f) ? P_("question", "open")
+							: lang_word("bottleneck", f->bottleneck));
 		if (isfinite(f->share))
 			doc_cell_printf(doc, "%.0f %%", 100 * f->share);
 		else
-			doc_cell(doc, "unknown");
-		doc_cell(doc, f->evidence);
+			doc_cell(doc, _("unknown"));
+		doc_cell_recorded(doc, f->evidence);
 		doc_cell_code(doc, f->rule);
 	}
 }
@@ -175,13 +175,13 @@ static void hypothesis_table(const struct report *r, struct doc *doc)
 		doc_cell_i64(doc, h->round);
 		doc_cell_i64(doc, h->rank);
 		tlog_cell_change(doc, h);
-		doc_cell(doc, knob_class_name(h->cls));
-		doc_cell(doc, bottleneck_name(h->bottleneck));
+		doc_cell(doc, lang_word("knob_class", knob_class_name(h->cls)));
+		doc_cell(doc, lang_word("bottleneck", bottleneck_name(h->bottleneck)));
 		doc_cell_percent(doc, h->gain, 1);
 		doc_cell_percent(doc, h->ceiling, 1);
-		doc_cell(doc, h->evidence);
-		doc_cell(doc, report_state_text(h->state));
-		doc_cell(doc, h->reason);
+		doc_cell_recorded(doc, h->evidence);
+		doc_cell(doc, _(report_state_text(h->state)));
+		doc_cell_recorded(doc, h->reason);
 	}
 }
 

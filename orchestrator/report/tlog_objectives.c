@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Cost of a sample, and two objectives at once. */
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
 #include "orchestrator/report/tlog.h"
@@ -13,7 +14,7 @@ void tlog_unit_costs(const struct report *r, struct doc *doc)
 	if (r->n_costs == 0)
 		return;
 	doc_heading(doc, 2);
-	doc_printf(doc, "Cost of a %s", r->costs[0].unit);
+	doc_printf(doc, "Cost of a %s", _(r->costs[0].unit));
 	doc_table(doc, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < r->n_costs; i++) {
 		const struct report_unit_cost *x = &r->costs[i];
@@ -55,10 +56,10 @@ void tlog_tradeoffs(const struct report *r, struct doc *doc)
 
 		doc_row(doc);
 		doc_cell_code(doc, t->label);
-		doc_cell(doc, stage_kind_name(t->stage));
+		doc_cell(doc, lang_word("stage_kind", stage_kind_name(t->stage)));
 		estimate(&t->first, doc);
 		estimate(&t->second, doc);
-		doc_cell(doc, t->beaten ? "yes" : "no");
+		doc_cell(doc, t->beaten ? _("yes") : _("no"));
 	}
 	doc_say(doc,
 		"Effects against the baseline of the same blocks, + is better, with the 95 % "

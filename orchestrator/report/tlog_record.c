@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
+#include "orchestrator/report/recorded.h"
 #include "orchestrator/report/text.h"
 
 enum {
@@ -15,12 +17,19 @@ enum {
 	ROWS_MAX = 100,
 };
 
-static void rows_left_out(struct doc *doc, size_t n, const char *what)
+static void rows_left_out(struct doc *doc, size_t n)
 {
 	if (n <= ROWS_MAX)
 		return;
 	doc_para(doc);
-	doc_printf(doc, "%zu more %s: see the JSON form.", n - ROWS_MAX, what);
+	doc_printf(doc, "%zu more: see the JSON form.", n - ROWS_MAX);
+}
+
+/* Of a trial, or of an attempt as a whole. */
+static const char *fault_word(const struct fault_row *f)
+{
+	return f->slot >= 0 ? lang_word("trial_state", f->state)
+			    : lang_word("attempt_state", f->state);
 }
 
 void tlog_faults(const struct report *r, struct doc *doc)
@@ -39,19 +48,19 @@ void tlog_faults(const struct report *r, struct doc *doc)
 		const struct fault_row *f = &r->faults[i];
 
 		doc_row(doc);
-		doc_cell(doc, f->stage);
+		doc_cell(doc, lang_word("stage_kind", f->stage));
 		doc_cell_i64(doc, f->block_index + 1);
 		doc_cell_i64(doc, f->attempt);
 		if (f->slot >= 0)
 			doc_cell_i64(doc, f->slot);
 		else
-			doc_cell(doc, "all");
-		doc_cell(doc, f->arm);
-		doc_cell(doc, f->state);
-		doc_cell(doc, f->reason);
+			doc_cell(doc, P_("slots", "all"));
+		doc_cell_recorded(doc, f->arm);
+		doc_cell(doc, fault_word(f));
+		doc_cell_recorded(doc, f->reason);
 		doc_cell_code(doc, f->log_path);
 	}
-	rows_left_out(doc, r->n_faults, "faults");
+	rows_left_out(doc, r->n_faults);
 }
 
 void tlog_quality(const struct report *r, struct doc *doc)
@@ -62,8 +71,7 @@ void tlog_quality(const struct report *r, struct doc *doc)
 					      {"finding", false}};
 
 	doc_title(doc, 2, "Trial quality");
-	doc_say(doc, "Rules over the trials of each attempt, blind to their "
-		     "arms. ");
+	doc_say(doc, "Rules over the trials of each attempt, blind to their arms. ");
 	if (r->n_quality == 0) {
 		doc_str(doc, "Nothing was found.");
 		return;
@@ -74,34 +82,36 @@ void tlog_quality(const struct report *r, struct doc *doc)
 		const struct quality_row *q = &r->quality[i];
 
 		doc_row(doc);
-		doc_cell(doc, q->stage);
+		doc_cell(doc, lang_word("stage_kind", q->stage));
 		doc_cell_i64(doc, q->block_index + 1);
 		doc_cell_i64(doc, q->attempt);
 		if (q->slot >= 0)
 			doc_cell_i64(doc, q->slot);
 		else
-			doc_cell(doc, "all");
-		doc_cell(doc, quality_rule_name(q->rule));
-		doc_cell(doc, q->action == QUALITY_VOID ? "void for it" : q->state);
-		doc_cell(doc, q->text);
+			doc_cell(doc, P_("slots", "all"));
+		doc_cell(doc, lang_word("quality_rule", quality_rule_name(q->rule)));
+		doc_cell(doc, q->action == QUALITY_VOID ? _("void for it")
+							: lang_word("attempt_state", q->state));
+		doc_cell_recorded(doc, q->text);
 	}
-	rows_left_out(doc, r->n_quality, "findings");
+	rows_left_out(doc, r->n_quality);
 }
 
 void tlog_events(const struct report *r, struct doc *doc)
 {
 	doc_title(doc, 2, "Events");
 	for (size_t i = 0; i < r->n_events && i < ROWS_MAX; i++) {
+		_cleanup_free_ char *kind = recorded_text(r->events[i].kind),
+				    *text = recorded_text(r->events[i].text);
+		char time[DOC_FIGURES_MAX];
+
 		doc_item(doc);
-		doc_time(doc, r->events[i].at_us);
-		doc_str(doc, ", ");
-		doc_text(doc, r->events[i].kind);
-		doc_str(doc, ": ");
-		doc_text(doc, r->events[i].text);
+		doc_printf(doc, "%s, %s: %s", doc_time_text(time, r->events[i].at_us), kind,
+			   text ? text : "");
 	}
 	if (r->n_events == 0)
 		doc_say(doc, "None.");
-	rows_left_out(doc, r->n_events, "events");
+	rows_left_out(doc, r->n_events);
 }
 
 /* -- accounts, reproduction ------------------------------------------------------------------- */
@@ -116,11 +126,16 @@ void tlog_alpha(const struct report *r, struct doc *doc)
 	doc_title(doc, 2, "Account of alpha");
 	doc_para(doc);
 	doc_printf(doc,
-		   "The chance of any false win in the campaign is at "
-		   "most %.4g, over at most %zu validation%s fixed before the first result. ",
-		   a->total, a->stages, a->stages == 1 ? "" : "s");
-	doc_printf(doc, "Tested: %zu; spent %.4g; left: %zu validation%s", a->used, a->spent, left,
-		   left == 1 ? "" : "s");
+		   _n("The chance of any false win in the campaign is at most %.4g, over at most "
+		      "%zu validation fixed before the first result. ",
+		      "The chance of any false win in the campaign is at most %.4g, over at most "
+		      "%zu validations fixed before the first result. ",
+		      a->stages),
+		   a->total, a->stages);
+	doc_printf(doc,
+		   _n("Tested: %zu; spent %.4g; left: %zu validation",
+		      "Tested: %zu; spent %.4g; left: %zu validations", left),
+		   a->used, a->spent, left);
 	if (left)
 		doc_printf(doc, ", the next one at %.4g", alpha_ledger_next(a));
 	doc_str(doc, ".");
@@ -150,7 +165,7 @@ static void account(const struct report *r, struct doc *doc)
 		snprintf(g, sizeof g, "%.3f", a->node_s / 3600 * gpus);
 		snprintf(share, sizeof share, "%.1f %%", total > 0 ? 100 * a->node_s / total : 0);
 		doc_row(doc);
-		doc_cell(doc, a->kind);
+		doc_cell_recorded(doc, a->kind);
 		doc_cell_i64(doc, a->allocations);
 		doc_cell(doc, h);
 		doc_cell(doc, gpus > 0 ? g : "-");
@@ -186,7 +201,7 @@ static void shell_block(struct doc *doc, const char *const *argv, size_t n)
 	}
 	text_line(&line, words.data);
 	doc_command(doc);
-	doc_str(doc, line.data ? line.data : "");
+	doc->writer->words(doc, line.data ? line.data : "");
 	buf_free(&words);
 	buf_free(&line);
 }
@@ -218,30 +233,25 @@ void tlog_reproduce(const struct report *r, struct doc *doc)
 
 	doc_title(doc, 2, "How to reproduce");
 	doc_item(doc);
-	doc_str(doc, "Recipe: ");
-	doc_code(doc, c->recipe_path);
-	doc_str(doc, ", hash of all its sources ");
-	doc_code(doc, c->recipe_hash);
+	doc_printf(doc, "Recipe: `%s`, hash of all its sources `%s`", c->recipe_path,
+		   c->recipe_hash);
 	doc_item(doc);
 	doc_printf(doc, "Seed of the orders of blocks: %llu", (unsigned long long)c->seed);
 	doc_item(doc);
-	doc_str(doc, "Workload: ");
-	doc_code(doc, w->name);
-	doc_str(doc, " in ");
-	doc_code(doc, w->workdir);
-	doc_printf(doc, "; window: %lld warm-up steps, then %lld steps", (long long)w->warmup_steps,
-		   (long long)w->steps);
+	doc_printf(doc, "Workload: `%s` in `%s`; window: %lld warm-up steps, then %lld steps",
+		   w->name, w->workdir, (long long)w->warmup_steps, (long long)w->steps);
 	if (w->container.runtime) {
 		doc_item(doc);
-		doc_printf(doc, "In a container (%s): ", w->container.runtime);
-		doc_code(doc, w->container.image);
+		doc_printf(doc, "In a container (%s): `%s`", w->container.runtime,
+			   w->container.image);
 	}
 	if (w->secrets.n) {
 		doc_item(doc);
 		doc_str(doc, "Secrets, passed by name and never stored: ");
 	}
 	for (size_t i = 0; i < w->secrets.n; i++) {
-		doc_str(doc, i ? ", " : "");
+		if (i)
+			doc_str(doc, ", ");
 		doc_code(doc, w->secrets.v[i]);
 	}
 	doc_say(doc, "The workload's command:");

@@ -2,6 +2,7 @@
 /* Bus bandwidth of collectives by message size. */
 #include <stdio.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
 #include "orchestrator/report/tlog.h"
@@ -29,7 +30,7 @@ static void arm_rows(const struct report_sizes *s, struct doc *doc)
 
 		doc_row(doc);
 		doc_cell_code(doc, s->label);
-		doc_cell(doc, stage_kind_name(s->stage));
+		doc_cell(doc, lang_word("stage_kind", stage_kind_name(s->stage)));
 		doc_cell(doc, size_text(x->bytes, size));
 		doc_cell_number(doc, x->base);
 		doc_cell_number(doc, x->treatment);

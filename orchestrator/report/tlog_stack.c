@@ -4,20 +4,22 @@
 
 #include <stdlib.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
+#include "orchestrator/report/recorded.h"
 
 static const char *ablation_words(const struct ablation_row *a)
 {
 	switch (a->outcome) {
 	case ABLATION_PAYS:
-		return "pays: it stays";
+		return _("pays: it stays");
 	case ABLATION_OPEN:
-		return "not settled: it stays";
+		return _("not settled: it stays");
 	case ABLATION_USELESS:
-		return "no longer pays; kept until it was measured without the dropped one";
+		return _("no longer pays; kept until it was measured without the dropped one");
 	case ABLATION_DROPPED:
-		return "no longer pays: dropped from the fix";
+		return _("no longer pays: dropped from the fix");
 	}
 	return "";
 }
@@ -41,9 +43,10 @@ void tlog_ablation(const struct report *r, struct doc *doc)
 	doc_table(doc, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < r->n_ablations; i++) {
 		const struct ablation_row *a = &r->ablations[i];
+		_cleanup_free_ char *why = recorded_text(a->reason);
 		_cleanup_free_ char *words = xasprintf("%s%s%s", ablation_words(a),
-						       a->reason ? "; " : "",
-						       a->reason ? a->reason : "");
+						       a->reason ? _("; ") : "",
+						       a->reason ? why : "");
 
 		doc_row(doc);
 		doc_cell_code(doc, a->knobs);
@@ -66,12 +69,11 @@ void tlog_nodes(const struct report *r, struct doc *doc)
 
 		if (n->stage != stage) {
 			doc_item(doc);
-			doc_printf(doc, "%s: ", stage_kind_name(n->kind));
+			doc_printf(doc, "%s: ", lang_word("stage_kind", stage_kind_name(n->kind)));
 		} else {
 			doc_str(doc, ", ");
 		}
 		stage = n->stage;
-		doc_text(doc, n->node);
-		doc_printf(doc, " (%d)", n->blocks);
+		doc_printf(doc, "%s (%d)", n->node, n->blocks);
 	}
 }

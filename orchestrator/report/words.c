@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/report.h"
 
@@ -11,13 +12,13 @@ const char *report_dimension_name(enum report_dimension d)
 {
 	switch (d) {
 	case DIMENSION_THROUGHPUT:
-		return "throughput";
+		return N_("throughput");
 	case DIMENSION_LATENCY:
-		return "latency";
+		return N_("latency");
 	case DIMENSION_UTILISATION:
-		return "utilisation";
+		return N_("utilisation");
 	case DIMENSION_CORRECTNESS:
-		return "correctness";
+		return N_("correctness");
 	}
 	return "";
 }
@@ -46,15 +47,15 @@ const char *report_state_text(enum hypothesis_state s)
 {
 	switch (s) {
 	case HYP_PROPOSED:
-		return "proposed";
+		return N_("proposed");
 	case HYP_LINTED_OUT:
-		return "linted out";
+		return N_("linted out");
 	case HYP_NOT_TRIED:
-		return "not tried";
+		return N_("not tried");
 	case HYP_SCREENED_OUT:
-		return "screened out";
+		return N_("screened out");
 	case HYP_TESTED:
-		return "tested";
+		return N_("tested");
 	}
 	return "";
 }

@@ -208,7 +208,7 @@ static void long_lists_end_and_say_so(void **state)
 	r.events = many;
 	r.n_events = 250;
 	md = written("markdown", &r);
-	assert_contains(md, "150 more events: see the JSON form.");
+	assert_contains(md, "150 more: see the JSON form.");
 	free(many);
 }
 
