@@ -101,17 +101,16 @@ static bool parse_at(struct span t, const char *p, struct bar *b)
 
 bool bar_find(struct span t, struct bar *b)
 {
-	const char *p = t.s, *end = t.s + t.n;
+	struct span rest = t;
 	bool found = false;
 
-	while ((p = memmem(p, (size_t)(end - p), "%|", 2))) {
+	while ((rest = span_after(rest, "%|")).s) {
 		struct bar one = {0};
 
-		if (parse_at(t, p, &one)) {
+		if (parse_at(t, rest.s - 2, &one)) {
 			*b = one;
 			found = true;
 		}
-		p += 2;
 	}
 	return found;
 }
@@ -129,15 +128,18 @@ double bar_step_s(const struct bar *b)
 	return off_elapsed < off_rate ? b->elapsed_s / (double)b->n : b->step_s;
 }
 
-struct span bar_postfix(const struct bar *b, const char *key)
+void bar_postfix(const struct bar *b, const char *const *keys, size_t n, struct span *v)
 {
 	struct span rest = b->postfix, f, k;
 
+	for (size_t i = 0; i < n; i++)
+		v[i] = (struct span){NULL, 0};
 	while (span_next(&rest, ",", &f)) {
-		struct span v = f;
-
-		if (span_next(&v, "=", &k) && v.s && span_eq(span_trim(k), key))
-			return span_trim(v);
+		if (!span_next(&f, "=", &k) || !f.s)
+			continue;
+		k = span_trim(k);
+		for (size_t i = 0; i < n; i++)
+			if (!v[i].s && span_eq(k, keys[i]))
+				v[i] = span_trim(f);
 	}
-	return (struct span){NULL, 0};
 }

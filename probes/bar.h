@@ -21,7 +21,8 @@ bool bar_find(struct span t, struct bar *b);
  * less: "0.09it/s" says little, 10 in 01:49 says 10.9 s. -1 unknown. */
 double bar_step_s(const struct bar *b);
 
-/* "k=v" of the postfix: v, or a span of NULL. Keys may hold blanks ("train_step_timing in s"). */
-struct span bar_postfix(const struct bar *b, const char *key);
+/* What the postfix says of n keys ("k=v"): v, or a span of NULL. Keys may hold blanks
+ * ("train_step_timing in s"). */
+void bar_postfix(const struct bar *b, const char *const *keys, size_t n, struct span *v);
 
 #endif

@@ -53,7 +53,9 @@ void emit_bad(struct emit *o, const char *why);
 /* absent (nothing was found), partial (something bad was seen) or ok; detail says what. */
 enum probe_status emit_status(const struct emit *o, struct buf *detail);
 
-/* A label list of at most EMIT_LABELS_MAX, on the stack: keys are borrowed, values copied. */
+/* A label list of at most EMIT_LABELS_MAX, on the stack: keys are borrowed, values copied. It
+ * begins with n set to 0; in lines that come by the million no initialiser, which would clear all
+ * of it. */
 enum { EMIT_LABELS_MAX = 8, EMIT_LABEL_VALUE_MAX = 64 };
 struct emit_labels {
 	struct kv v[EMIT_LABELS_MAX];

@@ -124,11 +124,11 @@ static bool is_printable(const char *s, size_t n)
 
 		memset(few, ' ', sizeof(few));
 		memcpy(few, s, n);
-		return !vec_any(odd_bytes(vec_load(few)));
+		return !vec_bits(odd_bytes(vec_load(few)));
 	}
 	for (size_t i = 0; i + VEC_BYTES < n; i += VEC_BYTES)
 		odd |= odd_bytes(vec_load(s + i));
-	return !vec_any(odd | odd_bytes(vec_load(s + n - VEC_BYTES)));
+	return !vec_bits(odd | odd_bytes(vec_load(s + n - VEC_BYTES)));
 }
 
 /* True when nothing in s needs work: printable ASCII without '[digit'. */
@@ -146,6 +146,24 @@ static bool is_plain(const char *s, size_t n)
 	return true;
 }
 
+/* Bytes at s up to the first that may need work. */
+static size_t plain_len(const char *s, size_t n)
+{
+	const vec bracket = vec_of('[');
+	size_t i = 0;
+
+	for (; i + VEC_BYTES <= n; i += VEC_BYTES) {
+		vec v = vec_load(s + i);
+		uint32_t stops = vec_bits(odd_bytes(v) | (v == bracket));
+
+		if (stops)
+			return i + (unsigned)__builtin_ctz(stops);
+	}
+	while (i < n && s[i] >= ' ' && s[i] != 0x7f && s[i] != '[')
+		i++;
+	return i;
+}
+
 size_t input_clean(char *s, size_t n)
 {
 	size_t to = 0, i = 0, k;
@@ -154,6 +172,13 @@ size_t input_clean(char *s, size_t n)
 		return n;
 	while (i < n) {
 		unsigned char c = (unsigned char)s[i];
+
+		if ((k = plain_len(s + i, n - i))) {
+			memmove(s + to, s + i, k);
+			to += k;
+			i += k;
+			continue;
+		}
 
 		if (c == 0x1b) {
 			i += escape_len(s + i, n - i);

@@ -6,14 +6,18 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "probes/alias.h"
+#include "probes/vec.h"
 
-static void skip_blanks(struct span *t)
+/* Members that are read once; those of a longer object twice, since its step may stand last. */
+enum { KEPT_MAX = 32 };
+
+static inline void skip_blanks(struct span *t)
 {
 	while (t->n && (t->s[0] == ' ' || t->s[0] == '\t'))
 		t->s++, t->n--;
 }
 
-static bool take(struct span *t, char c)
+static inline bool take(struct span *t, char c)
 {
 	skip_blanks(t);
 	if (!t->n || t->s[0] != c)
@@ -22,15 +26,29 @@ static bool take(struct span *t, char c)
 	return true;
 }
 
+/* Where the next quote or backslash of t is from i on, or t.n. */
+static size_t mark_at(struct span t, size_t i)
+{
+	for (; i + VEC_BYTES <= t.n; i += VEC_BYTES) {
+		vec v = vec_load(t.s + i);
+		uint32_t marks = vec_bits((v == vec_of('"')) | (v == vec_of('\\')));
+
+		if (marks)
+			return i + (unsigned)__builtin_ctz(marks);
+	}
+	while (i < t.n && t.s[i] != '"' && t.s[i] != '\\')
+		i++;
+	return i;
+}
+
 static bool take_string(struct span *t, struct span *out)
 {
-	size_t i = 0;
+	size_t i;
 
 	if (!take(t, '"'))
 		return false;
-	for (; i < t->n && t->s[i] != '"'; i++)
-		if (t->s[i] == '\\')
-			i++;
+	for (i = mark_at(*t, 0); i < t->n && t->s[i] == '\\';)
+		i = mark_at(*t, i + 2);
 	if (i >= t->n)
 		return false;
 	*out = (struct span){t->s, i};
@@ -64,28 +82,33 @@ static bool take_nested(struct span *t, struct span *out)
 
 static bool take_word(struct span *t, struct span *out)
 {
+	static const bool ends[UINT8_MAX + 1] = {['\0'] = true, ['\t'] = true, [' '] = true,
+						 [','] = true,  [']'] = true,  ['}'] = true};
 	size_t i = 0;
 
-	while (i < t->n && !strchr(",]} \t", t->s[i]))
+	while (i < t->n && !ends[(unsigned char)t->s[i]])
 		i++;
 	*out = (struct span){t->s, i};
 	*t = (struct span){t->s + i, t->n - i};
 	return i > 0;
 }
 
-static bool known_word(struct span w)
+static bool known_word(struct jsonl_member *m)
 {
-	double v;
+	struct span w = m->value;
 	size_t used;
+	enum num_kind k = num_scan(w, &m->number, &used);
 
-	if (span_eq(w, "true") || span_eq(w, "false") || span_eq(w, "null"))
-		return true;
-	return num_scan(w, &v, &used) != NUM_NONE && used == w.n;
+	m->is_number = k == NUM_FINITE;
+	if (k != NUM_NONE)
+		return used == w.n;
+	return span_eq(w, "true") || span_eq(w, "false") || span_eq(w, "null");
 }
 
 static bool take_value(struct span *t, struct jsonl_member *m)
 {
 	skip_blanks(t);
+	m->is_number = false;
 	if (t->n && t->s[0] == '"') {
 		m->kind = JSONL_STRING;
 		return take_string(t, &m->value);
@@ -95,7 +118,7 @@ static bool take_value(struct span *t, struct jsonl_member *m)
 		return take_nested(t, &m->value);
 	}
 	m->kind = JSONL_WORD;
-	return take_word(t, &m->value) && known_word(m->value);
+	return take_word(t, &m->value) && known_word(m);
 }
 
 int jsonl_next(struct jsonl *j, struct jsonl_member *m)
@@ -135,24 +158,17 @@ struct origin {
 	int64_t step, t_us, rank;
 };
 
-static bool read_origin(struct span text, struct origin *w)
+static void take_origin(struct origin *w, const struct jsonl_member *m)
 {
-	struct jsonl j = {.rest = text};
-	struct jsonl_member m;
+	int64_t *is = span_eq(m->key, "step")   ? &w->step
+		      : span_eq(m->key, "t_us") ? &w->t_us
+		      : span_eq(m->key, "rank") ? &w->rank
+						: NULL;
 	int64_t v;
 
-	*w = (struct origin){-1, -1, -1};
-	while (jsonl_next(&j, &m) > 0) {
-		if (m.kind != JSONL_WORD || !num_whole_i64(m.value, &v) || v < 0)
-			continue;
-		if (span_eq(m.key, "step"))
-			w->step = v;
-		else if (span_eq(m.key, "t_us"))
-			w->t_us = v;
-		else if (span_eq(m.key, "rank") && v < INT32_MAX)
-			w->rank = v;
-	}
-	return w->step >= 0;
+	if (is && m->is_number && num_whole_i64(m->value, &v) && v >= 0 &&
+	    (is != &w->rank || v < INT32_MAX))
+		*is = v;
 }
 
 /* A string with escapes is decoded by the real parser; it was one JSON string already. */
@@ -167,15 +183,20 @@ static void emit_text(struct emit *o, const char *key, struct span value)
 	json_free(j);
 }
 
+/* A member whose key is a metric's name. */
 static void emit_member(struct emit *o, const struct jsonl_member *m, const struct emit_tag *tag)
 {
-	_cleanup_free_ char *key = xstrndup(m->key.s, m->key.n);
-	const char *why = num_missing(m->value);
-	double v;
+	char key[NUM_METRIC_NAME_MAX + 1];
+	const char *why;
 
-	if (m->kind == JSONL_WORD && num_whole(m->value, &v))
-		emit_value(o, key, v, tag);
-	else if (why && (m->kind == JSONL_WORD || str_eq(why, "nan") || str_eq(why, "inf")))
+	memcpy(key, m->key.s, m->key.n);
+	key[m->key.n] = '\0';
+	if (m->is_number) {
+		emit_value(o, key, m->number, tag);
+		return;
+	}
+	why = num_missing(m->value);
+	if (why && (m->kind == JSONL_WORD || str_eq(why, "nan") || str_eq(why, "inf")))
 		emit_missing(o, key, why, tag);
 	else if (m->kind == JSONL_WORD && !span_eq(m->value, "true") && !span_eq(m->value, "false"))
 		emit_missing(o, key, "inf", tag);
@@ -183,28 +204,43 @@ static void emit_member(struct emit *o, const struct jsonl_member *m, const stru
 		emit_text(o, key, m->value);
 }
 
+static void emit_any(struct emit *o, const struct jsonl_member *m, const struct emit_tag *tag)
+{
+	bool own = num_metric_name(m->key);
+	const struct alias *a = own ? NULL : alias_find(m->key);
+
+	if (a && m->kind == JSONL_WORD)
+		emit_token(o, a->metric, m->value, a->scale, tag);
+	if (own && m->kind != JSONL_NESTED && !span_eq(m->key, "step") &&
+	    !span_eq(m->key, "t_us") && !span_eq(m->key, "rank"))
+		emit_member(o, m, tag);
+}
+
 bool jsonl_emit(struct emit *o, const struct input_line *l, bool needs_step)
 {
-	struct jsonl j = {.rest = input_span(l)};
-	struct jsonl_member m;
-	struct origin w;
+	struct jsonl_member kept[KEPT_MAX], m;
+	struct jsonl j = {.rest = input_span(l)}, behind = j;
+	struct origin w = {-1, -1, -1};
 	struct emit_tag tag = EMIT_NONE;
+	size_t n = 0;
+	int r;
 
-	if (!jsonl_valid(j.rest) || (!read_origin(j.rest, &w) && needs_step))
+	while ((r = jsonl_next(&j, &m)) > 0) {
+		take_origin(&w, &m);
+		if (n == KEPT_MAX)
+			continue;
+		kept[n++] = m;
+		behind = j;
+	}
+	if (r < 0 || (w.step < 0 && needs_step))
 		return false;
 	tag.step = w.step;
 	tag.t_us = w.t_us;
 	if (w.rank >= 0)
 		o->rank = (int)w.rank;
-	while (jsonl_next(&j, &m) > 0) {
-		const struct alias *a = num_metric_name(m.key) ? NULL : alias_find(m.key);
-
-		if (a && m.kind == JSONL_WORD)
-			emit_token(o, a->metric, m.value, a->scale, &tag);
-		if (m.kind == JSONL_NESTED || !num_metric_name(m.key) || span_eq(m.key, "step") ||
-		    span_eq(m.key, "t_us") || span_eq(m.key, "rank"))
-			continue;
-		emit_member(o, &m, &tag);
-	}
+	for (size_t i = 0; i < n; i++)
+		emit_any(o, &kept[i], &tag);
+	while (jsonl_next(&behind, &m) > 0)
+		emit_any(o, &m, &tag);
 	return true;
 }

@@ -15,6 +15,8 @@ struct jsonl_member {
 	struct span key; /* between its quotes, escapes untouched */
 	enum jsonl_kind kind;
 	struct span value; /* a string without its quotes, or the word (number, true, null, NaN) */
+	bool is_number;    /* the word is a finite one */
+	double number;     /* then */
 };
 
 struct jsonl {

@@ -11,21 +11,16 @@
 
 /* Longer digit strings than this are not numbers of any tool (a double has 17 significant digits).
  */
-enum { NUM_TEXT_MAX = 64, METRIC_NAME_MAX = 63 };
+enum { NUM_TEXT_MAX = 64 };
 
 struct span span_of(const char *s)
 {
 	return (struct span){s, strlen(s)};
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 static bool is_digit(char c)
 {
-	return c >= '0' && c <= '9';
+	return (unsigned char)(c - '0') <= 9;
 }
 
 static bool is_word(char c)
@@ -33,26 +28,17 @@ static bool is_word(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-struct span span_trim(struct span t)
-{
-	while (t.n && is_blank(t.s[0]))
-		t.s++, t.n--;
-	while (t.n && is_blank(t.s[t.n - 1]))
-		t.n--;
-	return t;
-}
-
 static struct span behind_from(struct span t, size_t i, size_t end, const char *key, size_t k)
 {
 	for (; i < end; i++)
-		if (t.s[i] == key[0] && memcmp(t.s + i, key, k) == 0)
+		if (t.s[i] == key[0] && span_same(t.s + i, key, k))
 			return (struct span){t.s + i + k, t.n - i - k};
 	return (struct span){NULL, 0};
 }
 
-/* Many places at a time, the last ones twice if need be: only where the first and the last byte of
- * the key are both right is the rest compared. glibc's memmem() on such short texts took half of
- * the time of a training log. */
+/* Many places at a time, the last ones twice if need be: only where the first, the middle and the
+ * last byte of the key are right is the rest compared. glibc's memmem() on such short texts took
+ * half of the time of a training log. */
 struct span span_behind(struct span t, const char *key, size_t k)
 {
 	size_t places;
@@ -62,18 +48,21 @@ struct span span_behind(struct span t, const char *key, size_t k)
 	places = t.n - k + 1;
 	if (places < VEC_BYTES)
 		return behind_from(t, 0, places, key, k);
-	const vec first = vec_of(key[0]), last = vec_of(key[k - 1]);
+	const vec first = vec_of(key[0]), mid = vec_of(key[k / 2]), last = vec_of(key[k - 1]);
 
 	for (size_t i = 0; i < places; i += VEC_BYTES) {
-		struct span hit;
+		uint32_t hits;
 
 		if (i + VEC_BYTES > places)
 			i = places - VEC_BYTES;
-		if (!vec_any((vec_load(t.s + i) == first) & (vec_load(t.s + i + k - 1) == last)))
-			continue;
-		hit = behind_from(t, i, i + VEC_BYTES, key, k);
-		if (hit.s)
-			return hit;
+		hits = vec_bits((vec_load(t.s + i) == first) & (vec_load(t.s + i + k / 2) == mid) &
+				(vec_load(t.s + i + k - 1) == last));
+		for (; hits; hits &= hits - 1) {
+			size_t at = i + (unsigned)__builtin_ctz(hits);
+
+			if (k <= 3 || span_same(t.s + at + 1, key + 1, k - 2))
+				return (struct span){t.s + at + k, t.n - at - k};
+		}
 	}
 	return (struct span){NULL, 0};
 }
@@ -105,28 +94,62 @@ bool span_word(struct span *t, struct span *word)
 {
 	size_t i = 0, start;
 
-	while (i < t->n && is_blank(t->s[i]))
+	while (i < t->n && span_is_blank(t->s[i]))
 		i++;
 	start = i;
-	while (i < t->n && !is_blank(t->s[i]))
+	while (i < t->n && !span_is_blank(t->s[i]))
 		i++;
 	*word = (struct span){t->s + start, i - start};
 	*t = (struct span){t->s + i, t->n - i};
 	return word->n > 0;
 }
 
-/* Exact for up to 15 digits and powers of ten up to 22 (both fit a double); else libc decides. */
-static bool convert(const char *s, size_t n, uint64_t digits, int n_digits, int exp10, double *out)
+/* A number as digits x 10^exp10; of its digits as many as fit are kept. */
+struct decimal {
+	uint64_t digits;
+	int dropped, exp10;
+};
+
+/* Adds the digits of t at i; returns where they end. */
+static size_t add_digits(struct decimal *d, struct span t, size_t i, bool fraction)
+{
+	enum { BASE = 10 };
+	const uint64_t room = UINT64_MAX / BASE - 1;
+	uint64_t digits = d->digits;
+	size_t start = i, end;
+
+	for (; i < t.n && is_digit(t.s[i]) && digits < room; i++)
+		digits = digits * BASE + (uint64_t)(t.s[i] - '0');
+	for (end = i; end < t.n && is_digit(t.s[end]);) /* rare */
+		end++;
+	d->digits = digits;
+	d->dropped += (int)(end - i);
+	d->exp10 += fraction ? -(int)(i - start) : (int)(end - i);
+	return end;
+}
+
+/* Its size: the power of ten that it is below. */
+static int magnitude(const struct decimal *d)
+{
+	int n = d->exp10 + (d->digits != 0);
+
+	for (uint64_t v = d->digits; v >= 10; v /= 10)
+		n++;
+	return n;
+}
+
+/* Exact for digits up to 2^53 and powers of ten up to 22 (both fit a double); else libc decides. */
+static bool convert(const char *s, size_t n, const struct decimal *d, double *out)
 {
 	static const double pow10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 				       1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 				       1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 	char text[NUM_TEXT_MAX + 1];
 
-	if (n_digits <= 15 && exp10 >= -22 && exp10 <= 22) {
-		double v = (double)digits;
+	if (d->digits <= UINT64_C(1) << 53 && !d->dropped && d->exp10 >= -22 && d->exp10 <= 22) {
+		double v = (double)d->digits;
 
-		v = exp10 < 0 ? v / pow10[-exp10] : v * pow10[exp10];
+		v = d->exp10 < 0 ? v / pow10[-d->exp10] : v * pow10[d->exp10];
 		*out = s[0] == '-' ? -v : v;
 		return true;
 	}
@@ -135,23 +158,6 @@ static bool convert(const char *s, size_t n, uint64_t digits, int n_digits, int 
 	memcpy(text, s, n);
 	text[n] = '\0';
 	return str_to_double(text, out);
-}
-
-struct decimal {
-	uint64_t digits;
-	int n_digits, exp10;
-};
-
-static void add_digit(struct decimal *d, char c, bool fraction)
-{
-	if (d->n_digits < 19) {
-		d->digits = d->digits * 10 + (uint64_t)(c - '0');
-		d->n_digits += d->digits != 0;
-		d->exp10 -= fraction;
-	} else {
-		d->n_digits++;
-		d->exp10 += !fraction;
-	}
 }
 
 /* The exponent of t at i, or 0 bytes when there is none: "2e" and "2em" are a 2. */
@@ -196,25 +202,26 @@ static enum num_kind scan_word(struct span t, size_t sign, double *out, size_t *
 	return NUM_NONE;
 }
 
+/* ",865" at i, behind at most three digits since start. */
+static bool is_thousand(struct span t, size_t start, size_t i)
+{
+	return i > start && i - start <= 3 && t.n - i > 3 && t.s[i] == ',' &&
+	       is_digit(t.s[i + 1]) && is_digit(t.s[i + 2]) && is_digit(t.s[i + 3]);
+}
+
 static enum num_kind scan(struct span t, bool thousands, double *out, size_t *used)
 {
 	struct decimal d = {0};
-	size_t i = t.n && (t.s[0] == '-' || t.s[0] == '+'), start = i, point;
+	size_t start = t.n && (t.s[0] == '-' || t.s[0] == '+');
+	size_t i = add_digits(&d, t, start, false), point;
 
-	for (; i < t.n; i++) {
-		if (thousands && t.s[i] == ',' && i > start && i - start <= 3 && t.n - i > 3 &&
-		    is_digit(t.s[i + 1]) && is_digit(t.s[i + 2]) && is_digit(t.s[i + 3])) {
-			start = i + 1;
-			continue;
-		}
-		if (!is_digit(t.s[i]))
-			break;
-		add_digit(&d, t.s[i], false);
+	while (thousands && is_thousand(t, start, i)) {
+		start = i + 1;
+		i = add_digits(&d, t, start, false);
 	}
 	point = i;
 	if (i < t.n && t.s[i] == '.')
-		for (i++; i < t.n && is_digit(t.s[i]); i++)
-			add_digit(&d, t.s[i], true);
+		i = add_digits(&d, t, i + 1, true);
 	if (i == start || (i == point + 1 && point == start))
 		return scan_word(t, start, out, used);
 	i += scan_exponent(t, i, &d.exp10);
@@ -222,9 +229,9 @@ static enum num_kind scan(struct span t, bool thousands, double *out, size_t *us
 		return NUM_NONE;
 	if (used)
 		*used = i;
-	if (!convert(t.s, i, d.digits, d.n_digits, d.exp10, out)) {
+	if (!convert(t.s, i, &d, out)) {
 		*out = (double)INFINITY;
-		return d.n_digits + d.exp10 > 0 ? NUM_INF : NUM_NONE;
+		return magnitude(&d) > 0 ? NUM_INF : NUM_NONE;
 	}
 	return NUM_FINITE;
 }
@@ -239,8 +246,14 @@ enum num_kind num_scan_thousands(struct span t, double *out, size_t *used)
 {
 	size_t n = 0, i = 0;
 	char plain[NUM_TEXT_MAX];
-	enum num_kind k = scan(t, true, out, &i);
+	enum num_kind k = scan(t, false, out, &i);
 
+	if (k == NUM_FINITE && i <= sizeof(plain)) { /* none are written */
+		if (used)
+			*used = i;
+		return k;
+	}
+	k = scan(t, true, out, &i);
 	if (k != NUM_FINITE || i > sizeof(plain))
 		return NUM_NONE;
 	for (size_t j = 0; j < i; j++)
@@ -271,42 +284,51 @@ bool num_whole_i64(struct span t, int64_t *out)
 
 const char *num_missing(struct span t)
 {
-	static const char *const words[][2] = {
-		{"", "empty"},
-		{"-", "N/A"},
-		{"?", "unknown"},
-		{"N/A", "N/A"},
-		{"NA", "N/A"},
-		{"None", "none"},
-		{"null", "none"},
-		{"Not Supported", "not supported"},
-		{"Not Active", "not active"},
-		{"Not Found", "not found"},
-		{"Unknown", "unknown"},
-		{"Unknown Error", "unknown error"},
-		{"ERR!", "unknown error"},
-		{"Insufficient Permissions", "not permitted"},
-		{"GPU requires reset", "requires reset"},
-		{"Requested functionality has been deprecated", "deprecated"},
-		{"nan", "nan"},
-		{"-nan", "nan"},
-		{"+nan", "nan"},
-		{"inf", "inf"},
-		{"-inf", "inf"},
-		{"+inf", "inf"},
-		{"infinity", "inf"},
-		{"-infinity", "inf"},
+#define WORD(word, why)                       \
+	{                                     \
+		{word, sizeof(word) - 1}, why \
+	}
+	static const struct {
+		struct span word;
+		const char *why;
+	} words[] = {
+		WORD("", "empty"),
+		WORD("-", "N/A"),
+		WORD("?", "unknown"),
+		WORD("N/A", "N/A"),
+		WORD("NA", "N/A"),
+		WORD("None", "none"),
+		WORD("null", "none"),
+		WORD("Not Supported", "not supported"),
+		WORD("Not Active", "not active"),
+		WORD("Not Found", "not found"),
+		WORD("Unknown", "unknown"),
+		WORD("Unknown Error", "unknown error"),
+		WORD("ERR!", "unknown error"),
+		WORD("Insufficient Permissions", "not permitted"),
+		WORD("GPU requires reset", "requires reset"),
+		WORD("Requested functionality has been deprecated", "deprecated"),
+		WORD("nan", "nan"),
+		WORD("-nan", "nan"),
+		WORD("+nan", "nan"),
+		WORD("inf", "inf"),
+		WORD("-inf", "inf"),
+		WORD("+inf", "inf"),
+		WORD("infinity", "inf"),
+		WORD("-infinity", "inf"),
 	};
+#undef WORD
 
 	t = span_trim(t);
-	if (t.n && is_digit(t.s[0]))
+	/* Most are numbers, and no word has a digit so near. */
+	if ((t.n && is_digit(t.s[0])) || (t.n > 1 && is_digit(t.s[1])))
 		return NULL;
 	if (t.n >= 2 && t.s[0] == '[' && t.s[t.n - 1] == ']')
 		t = span_trim((struct span){t.s + 1, t.n - 2});
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (strlen(words[i][0]) == t.n &&
-		    (t.n == 0 || strncasecmp(words[i][0], t.s, t.n) == 0))
-			return words[i][1];
+		if (words[i].word.n == t.n &&
+		    (t.n == 0 || strncasecmp(words[i].word.s, t.s, t.n) == 0))
+			return words[i].why;
 	return NULL;
 }
 
@@ -315,5 +337,5 @@ bool num_metric_name(struct span t)
 	for (size_t i = 0; i < t.n; i++)
 		if (!is_digit(t.s[i]) && !(t.s[i] >= 'a' && t.s[i] <= 'z') && t.s[i] != '_')
 			return false;
-	return t.n > 0 && t.n <= METRIC_NAME_MAX;
+	return t.n > 0 && t.n <= NUM_METRIC_NAME_MAX;
 }

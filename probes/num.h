@@ -18,8 +18,7 @@ struct span {
 	size_t n;
 };
 
-struct span span_of(const char *s);   /* a terminated text */
-struct span span_trim(struct span t); /* without blanks at both ends */
+struct span span_of(const char *s); /* a terminated text */
 /* What follows the first k bytes `key` in t up to its end; s is NULL when key is not there. */
 struct span span_behind(struct span t, const char *key, size_t k);
 /* The bytes of t before its first byte out of `stop`; t moves behind that byte. False at its end.
@@ -27,6 +26,38 @@ struct span span_behind(struct span t, const char *key, size_t k);
 bool span_next(struct span *t, const char *stop, struct span *field);
 /* The next word between blanks; false when there is none. */
 bool span_word(struct span *t, struct span *word);
+
+/* memcmp() == 0 for the few bytes of a key, without its call. */
+static inline bool span_same(const char *a, const char *b, size_t n)
+{
+	uint64_t x, y;
+	size_t i = 0;
+
+	for (; i + sizeof(x) <= n; i += sizeof(x)) {
+		memcpy(&x, a + i, sizeof(x));
+		memcpy(&y, b + i, sizeof(y));
+		if (x != y)
+			return false;
+	}
+	while (i < n && a[i] == b[i])
+		i++;
+	return i == n;
+}
+
+static inline bool span_is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* Without blanks at both ends. */
+static inline struct span span_trim(struct span t)
+{
+	while (t.n && span_is_blank(t.s[0]))
+		t.s++, t.n--;
+	while (t.n && span_is_blank(t.s[t.n - 1]))
+		t.n--;
+	return t;
+}
 
 /* Inline, so that the lengths of literal keys are known to the compiler: readers of lines ask for
  * some twenty keys a line. */
@@ -72,7 +103,8 @@ bool num_whole_i64(struct span t, int64_t *out);
  * "requires reset", "deprecated", "none", "empty", "unknown", "nan", "inf". */
 const char *num_missing(struct span t);
 
-/* A valid name of a metric: [a-z0-9_]+, at most 63 bytes. */
+/* A valid name of a metric: [a-z0-9_]+, at most NUM_METRIC_NAME_MAX bytes. */
+enum { NUM_METRIC_NAME_MAX = 63 };
 bool num_metric_name(struct span t);
 
 #endif

@@ -97,9 +97,10 @@ static bool pipeline_line(struct train_state *st, struct emit *o, const struct i
 
 static void emit_phase(struct emit *o, struct span name, struct span value)
 {
-	struct emit_labels labels = {.n = 0};
+	struct emit_labels labels;
 	struct emit_tag tag = EMIT_NONE;
 
+	labels.n = 0;
 	emit_label(&labels, "phase", name);
 	tag.labels = labels.v;
 	tag.n_labels = labels.n;
@@ -268,10 +269,11 @@ static bool profile_value(struct train_state *st, struct emit *o, const struct i
 {
 	struct span t = input_span(l), key = t, value;
 	const char *colon = memrchr(t.s, ':', t.n), *equal = memmem(t.s, t.n, " = ", 3);
-	struct emit_labels labels = {.n = 0};
+	struct emit_labels labels;
 	struct emit_tag tag = {.step = st->step, .t_us = -1};
 	double v;
 
+	labels.n = 0;
 	if (!colon)
 		return false;
 	key.n = (size_t)((equal ? equal : colon) - t.s);

@@ -14,12 +14,12 @@
 #include "probes/bar.h"
 #include "probes/train.h"
 
-static const struct {
-	const char *key, *metric;
-} keys[] = {
-	{"train_loss", "loss"}, {"train_loss_step", "loss"}, {"loss", "loss"},
-	{"loss_step", "loss"},  {"grad_norm", "grad_norm"},
-};
+enum { KEYS = 5, VAL_LOSS = KEYS, NEMO_TIME, ALL_KEYS };
+
+static const char *const keys[ALL_KEYS] = {
+	"train_loss", "train_loss_step",       "loss", "loss_step", "grad_norm",
+	"val_loss",   "train_step_timing in s"};
+static const char *const metrics[KEYS] = {"loss", "loss", "loss", "loss", "grad_norm"};
 
 /* The number of the epoch, -1 when the bar is another one ("Validation DataLoader 0", "Sanity
  * Checking"). The text before the bar may hold what another writer left. */
@@ -50,36 +50,37 @@ static void emit_val_loss(struct train_state *st, struct emit *o, struct span v,
 	emit_value(o, "val_loss", d, tag);
 }
 
-static void emit_postfix(struct train_state *st, struct emit *o, const struct bar *b,
+static void emit_postfix(struct train_state *st, struct emit *o, const struct span *v,
 			 const struct emit_tag *tag)
 {
 	const char *given = NULL;
 
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-		struct span v = bar_postfix(b, keys[i].key);
-
-		if (!v.s || str_eq(given, keys[i].metric))
+	for (size_t i = 0; i < KEYS; i++) {
+		if (!v[i].s || str_eq(given, metrics[i]))
 			continue;
-		given = keys[i].metric;
-		if (!emit_token(o, keys[i].metric, v, 1, tag))
+		given = metrics[i];
+		if (!emit_token(o, metrics[i], v[i], 1, tag))
 			emit_bad(o, "a value of the bar is no number");
 	}
-	emit_val_loss(st, o, bar_postfix(b, "val_loss"), tag);
+	emit_val_loss(st, o, v[VAL_LOSS], tag);
 }
 
 static bool lightning_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
 	struct emit_tag tag = EMIT_NONE;
+	struct span v[ALL_KEYS];
 	struct bar b;
 	int64_t epoch;
 	double s;
 
-	if (!bar_find(input_span(l), &b) || (epoch = epoch_of(b.desc)) < 0 ||
-	    bar_postfix(&b, "train_step_timing in s").s)
+	if (!bar_find(input_span(l), &b) || (epoch = epoch_of(b.desc)) < 0)
+		return false;
+	bar_postfix(&b, keys, ALL_KEYS, v);
+	if (v[NEMO_TIME].s)
 		return false;
 	tag.step = train_step((double)epoch * (double)b.total + (double)b.n);
 	if (tag.step != st->step && b.n > 0)
-		emit_postfix(st, o, &b, &tag);
+		emit_postfix(st, o, v, &tag);
 	st->step = tag.step;
 	s = bar_step_s(&b);
 	if (!l->redrawn && b.n > 0 && s > 0)

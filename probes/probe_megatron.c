@@ -97,58 +97,72 @@ static bool next_field(struct span *t, struct span *key, struct span *value)
 	return true;
 }
 
-#define FIELD(key, metric)                     \
-	{                                      \
-		{key, sizeof(key) - 1}, metric \
+enum field { PLAIN, STEP_TIME, BATCH, RATE, LOSS_SCALE };
+
+#define FIELD(key, metric, kind)                     \
+	{                                            \
+		{key, sizeof(key) - 1}, metric, kind \
 	}
 
 static const struct {
 	struct span key;
 	const char *metric;
+	enum field kind;
 } fields_of_record[] = {
-	FIELD("elapsed time per iteration (ms)", "step_time_ms"),
-	FIELD("throughput per GPU (TFLOP/s/GPU)", "tflops_per_gpu"),
-	FIELD("TFLOPs", "tflops_per_gpu"),
-	FIELD("energy per GPU (J/iter/GPU)", "gpu_energy_j_per_step"),
-	FIELD("power per GPU (W/GPU)", "gpu_power_w"),
-	FIELD("lm loss", "loss"),
-	FIELD("lm-loss", "loss"),
-	FIELD("lm_loss", "loss"),
-	FIELD("loss", "loss"),
-	FIELD("grad norm", "grad_norm"),
-	FIELD("consumed samples", "consumed_samples"),
-	FIELD("consumed tokens", "consumed_tokens"),
-	FIELD("global batch size", "samples_per_step"),
-	FIELD("number of skipped iterations", "skipped_iters"),
-	FIELD("number of nan iterations", "nan_iters"),
+	FIELD("elapsed time per iteration (ms)", "step_time_ms", STEP_TIME),
+	FIELD("throughput per GPU (TFLOP/s/GPU)", "tflops_per_gpu", PLAIN),
+	FIELD("TFLOPs", "tflops_per_gpu", PLAIN),
+	FIELD("energy per GPU (J/iter/GPU)", "gpu_energy_j_per_step", PLAIN),
+	FIELD("power per GPU (W/GPU)", "gpu_power_w", PLAIN),
+	FIELD("lm loss", "loss", PLAIN),
+	FIELD("lm-loss", "loss", PLAIN),
+	FIELD("lm_loss", "loss", PLAIN),
+	FIELD("loss", "loss", PLAIN),
+	FIELD("loss scale", "loss_scale", LOSS_SCALE),
+	FIELD("grad norm", "grad_norm", PLAIN),
+	FIELD("consumed samples", "consumed_samples", PLAIN),
+	FIELD("consumed tokens", "consumed_tokens", PLAIN),
+	FIELD("global batch size", "samples_per_step", BATCH),
+	FIELD("samples per second", NULL, RATE),
+	FIELD("number of skipped iterations", "skipped_iters", PLAIN),
+	FIELD("number of nan iterations", "nan_iters", PLAIN),
 };
 
 struct record {
 	double step_ms, batch, samples_per_s; /* 0: not in the line */
 };
 
+static void take_value(struct emit *o, size_t i, struct span value, struct record *rec,
+		       const struct emit_tag *tag)
+{
+	const char *metric = fields_of_record[i].metric;
+	enum field kind = fields_of_record[i].kind;
+	double v;
+	bool number = kind != PLAIN && num_whole(value, &v);
+
+	if (kind == LOSS_SCALE && number && v < 0) {
+		emit_missing(o, metric, "not used", tag);
+		return;
+	}
+	if (metric && !emit_token(o, metric, value, 1, tag) && kind != LOSS_SCALE)
+		emit_bad(o, "a field of an iteration holds no number");
+	if (kind == STEP_TIME && number)
+		rec->step_ms = v;
+	else if (kind == BATCH && number)
+		rec->batch = v;
+	else if (kind == RATE && number)
+		rec->samples_per_s = v;
+}
+
 static void take_field(struct emit *o, struct span key, struct span value, struct record *rec,
 		       const struct emit_tag *tag)
 {
-	double v;
-
-	if (span_eq(key, "global batch size") && num_whole(value, &v))
-		rec->batch = v;
-	else if (span_eq(key, "samples per second") && num_whole(value, &v))
-		rec->samples_per_s = v;
-	else if (span_eq(key, "loss scale") && num_whole(value, &v) && v < 0)
-		emit_missing(o, "loss_scale", "not used", tag);
-	else if (span_eq(key, "loss scale"))
-		emit_token(o, "loss_scale", value, 1, tag);
-	for (size_t i = 0; i < ARRAY_LEN(fields_of_record); i++) {
-		if (key.n != fields_of_record[i].key.n ||
-		    memcmp(key.s, fields_of_record[i].key.s, key.n) != 0)
-			continue;
-		if (!emit_token(o, fields_of_record[i].metric, value, 1, tag))
-			emit_bad(o, "a field of an iteration holds no number");
-		else if (i == 0 && num_whole(value, &v))
-			rec->step_ms = v;
-	}
+	for (size_t i = 0; i < ARRAY_LEN(fields_of_record); i++)
+		if (key.n == fields_of_record[i].key.n &&
+		    span_same(key.s, fields_of_record[i].key.s, key.n)) {
+			take_value(o, i, value, rec, tag);
+			return;
+		}
 }
 
 static void emit_throughput(struct emit *o, const struct train_state *st, const struct record *rec,
@@ -212,10 +226,11 @@ static bool iteration_line(struct train_state *st, struct emit *o, const struct 
 static void emit_timer(struct emit *o, const struct train_state *st, struct span name,
 		       struct span value, const char *stat)
 {
-	struct emit_labels labels = {.n = 0};
+	struct emit_labels labels;
 	struct emit_tag tag = {.step = st->step, .t_us = -1};
 	bool whole_stat = !stat || !str_eq(stat, "min");
 
+	labels.n = 0;
 	emit_label(&labels, "phase", name);
 	if (stat)
 		emit_label(&labels, "stat", span_of(stat));

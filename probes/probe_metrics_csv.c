@@ -56,29 +56,26 @@ static bool next_cell(struct span *t, struct span *cell)
 	return true;
 }
 
-static size_t count_cells(struct span t)
+/* The cells of a line; their number, 0 when they are too many or not whole. */
+static size_t split(struct span t, struct span *cells)
 {
-	struct span cell;
 	size_t n = 0;
 
-	while (n <= COLUMNS_MAX && next_cell(&t, &cell))
+	while (n < COLUMNS_MAX && next_cell(&t, &cells[n]))
 		n++;
 	return t.s ? 0 : n;
 }
 
-static bool is_header(struct span t)
+static bool is_header(const struct span *cells, size_t n)
 {
-	struct span cell;
-	size_t n = count_cells(t), names = 0;
+	size_t names = 0;
 	bool step = false;
 
-	if (n < 2 || n > COLUMNS_MAX)
-		return false;
-	while (next_cell(&t, &cell)) {
-		step = step || span_eq(cell, "step");
-		names += num_metric_name(cell) || alias_find(cell);
-	}
-	return step && names >= 2;
+	for (size_t i = 0; i < n && !step; i++)
+		step = span_eq(cells[i], "step");
+	for (size_t i = 0; step && i < n; i++)
+		names += num_metric_name(cells[i]) || alias_find(cells[i]);
+	return names >= 2;
 }
 
 static void forget(struct probe_run *r)
@@ -88,63 +85,62 @@ static void forget(struct probe_run *r)
 	r->n = 0;
 }
 
-static void take_header(struct probe_run *r, struct span t)
+static void take_header(struct probe_run *r, const struct span *cells, size_t n)
 {
-	struct span cell;
-
 	forget(r);
-	while (next_cell(&t, &cell)) {
-		const struct alias *a = alias_find(cell);
+	for (size_t i = 0; i < n; i++) {
+		const struct alias *a = alias_find(cells[i]);
 		struct column *c = &r->columns[r->n++];
 
-		*c = (struct column){.is_step = span_eq(cell, "step"), .scale = a ? a->scale : 1};
+		*c = (struct column){.is_step = span_eq(cells[i], "step"),
+				     .scale = a ? a->scale : 1};
 		if (a)
 			c->metric = xstrdup(a->metric);
-		else if (num_metric_name(cell) && !c->is_step && !span_eq(cell, "epoch"))
-			c->metric = xstrndup(cell.s, cell.n);
+		else if (num_metric_name(cells[i]) && !c->is_step && !span_eq(cells[i], "epoch"))
+			c->metric = xstrndup(cells[i].s, cells[i].n);
 	}
 }
 
-static int64_t step_of(const struct probe_run *r, struct span t)
+static int64_t step_of(const struct probe_run *r, const struct span *cells)
 {
-	struct span cell;
 	double v;
 
-	for (size_t i = 0; i < r->n && next_cell(&t, &cell); i++)
-		if (r->columns[i].is_step && num_whole(cell, &v) && v >= 0 && v < 9e15)
+	for (size_t i = 0; i < r->n; i++)
+		if (r->columns[i].is_step && num_whole(cells[i], &v) && v >= 0 && v < 9e15)
 			return (int64_t)v;
 	return -1;
 }
 
-static void take_row(struct probe_run *r, struct span t)
+static void take_row(struct probe_run *r, const struct span *cells)
 {
-	struct emit_tag tag = {.step = step_of(r, t), .t_us = -1};
-	struct span cell;
+	struct emit_tag tag = {.step = step_of(r, cells), .t_us = -1};
 
-	for (size_t i = 0; i < r->n && next_cell(&t, &cell); i++)
-		if (r->columns[i].metric && cell.n &&
-		    !emit_token(&r->out, r->columns[i].metric, cell, r->columns[i].scale, &tag))
+	for (size_t i = 0; i < r->n; i++)
+		if (r->columns[i].metric && cells[i].n &&
+		    !emit_token(&r->out, r->columns[i].metric, cells[i], r->columns[i].scale, &tag))
 			emit_bad(&r->out, "a cell holds no number");
 }
 
 static void on_line(void *ctx, const struct input_line *l)
 {
 	struct probe_run *r = ctx;
-	struct span t = input_span(l);
+	struct span t = input_span(l), cells[COLUMNS_MAX];
+	size_t n;
 
 	if (!span_trim(t).n)
 		return;
 	emit_begin(&r->out, l);
-	if (is_header(t))
-		take_header(r, t);
+	n = split(t, cells);
+	if (is_header(cells, n))
+		take_header(r, cells, n);
 	else if (!r->n)
 		return;
 	else if (!l->complete || l->cut)
 		emit_bad(&r->out, "a row that is cut");
-	else if (count_cells(t) != r->n)
+	else if (n != r->n)
 		emit_bad(&r->out, "a row that does not fit the header");
 	else
-		take_row(r, t);
+		take_row(r, cells);
 }
 
 static int csv_open(const struct probe_context *c, const struct probe_sink *sink,
@@ -184,11 +180,13 @@ static enum probe_status csv_finish(struct probe_run *r, struct buf *detail)
 /* Certain only when the first line is the header: a log may hold anything behind it. */
 static int csv_sniff(const char *head, size_t n)
 {
-	struct span t = {head, n}, line;
+	struct span t = {head, n}, line, cells[COLUMNS_MAX];
 
 	if (n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0)
 		t = (struct span){head + 3, n - 3};
-	return span_next(&t, "\n", &line) && t.s && is_header(span_trim(line)) ? 85 : 0;
+	if (!span_next(&t, "\n", &line) || !t.s)
+		return 0;
+	return is_header(cells, split(span_trim(line), cells)) ? 85 : 0;
 }
 
 const struct probe probe_metrics_csv = {

@@ -34,7 +34,7 @@ static void read_metadata(struct span text, struct event *v)
 	while (jsonl_next(&j, &m) > 0) {
 		if (span_eq(m.key, "status"))
 			v->status = m.value;
-		else if (m.kind != JSONL_WORD || !num_whole_i64(m.value, &n) || n < 0)
+		else if (!m.is_number || !num_whole_i64(m.value, &n) || n < 0)
 			continue;
 		else if (span_eq(m.key, "step") || span_eq(m.key, "step_num"))
 			v->step = n;
@@ -45,13 +45,15 @@ static void read_metadata(struct span text, struct event *v)
 	}
 }
 
-static bool read_event(struct span text, struct event *v)
+/* -1 when the text is no whole object, 0 when the event lacks something, 1. */
+static int read_event(struct span text, struct event *v)
 {
 	struct jsonl j = {.rest = text};
 	struct jsonl_member m;
+	int r;
 
 	*v = (struct event){.time_ms = -1, .step = -1, .samples = -1};
-	while (jsonl_next(&j, &m) > 0) {
+	while ((r = jsonl_next(&j, &m)) > 0) {
 		if (span_eq(m.key, "key")) {
 			v->key = m.value;
 		} else if (span_eq(m.key, "value")) {
@@ -63,6 +65,8 @@ static bool read_event(struct span text, struct event *v)
 			read_metadata(m.value, v);
 		}
 	}
+	if (r < 0)
+		return r;
 	return v->key.s && v->value.s && v->time_ms >= 0 && v->time_ms < 9000000000000;
 }
 
@@ -166,6 +170,7 @@ static bool mllog_line(struct train_state *st, struct emit *o, const struct inpu
 {
 	struct span t = span_after(input_span(l), ":::MLLOG "), next;
 	struct event v;
+	int r;
 
 	if (!t.s)
 		return false;
@@ -176,13 +181,14 @@ static bool mllog_line(struct train_state *st, struct emit *o, const struct inpu
 	/* The shell's echo quotes it. */
 	if (t.n > 1 && (t.s[t.n - 1] == '\'' || t.s[t.n - 1] == '"'))
 		t.n--;
-	if (!train_is_whole(l, t) || !jsonl_valid(t)) {
+	r = read_event(t, &v);
+	if (!train_is_whole(l, t) || r < 0) {
 		emit_bad(o, "an event that is cut");
 		return true;
 	}
 	if (repeated(st, t))
 		return true;
-	if (read_event(t, &v))
+	if (r > 0)
 		take_event(st, o, &v);
 	else
 		emit_bad(o, "an event without key, value or time");

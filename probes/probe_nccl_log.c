@@ -788,9 +788,10 @@ static void emit_totals(struct probe_run *r)
 	r->out.raw[0] = '\0';
 	r->out.rank = -1;
 	for (size_t i = 0; i < r->n_transports; i++) {
-		struct emit_labels ls = {.n = 0};
+		struct emit_labels ls;
 		struct emit_tag tag = {.step = -1, .t_us = -1};
 
+		ls.n = 0;
 		emit_label(&ls, "transport", span_of(r->transports[i].name));
 		tag.labels = ls.v;
 		tag.n_labels = ls.n;

@@ -17,12 +17,17 @@
 
 #include <math.h>
 
-enum { KEYS = 7 };
+enum { KEYS = 7, STEP = KEYS, VAL_LOSS, ALL_KEYS };
 
-static const char *const names[KEYS] = {"reduced_train_loss", "train_step_timing in s",
-					"consumed_samples",   "global_batch_size",
-					"grad_norm",          "tflops_per_sec_per_gpu",
-					"TFLOPS_per_GPU"};
+static const char *const names[ALL_KEYS] = {"reduced_train_loss",
+					    "train_step_timing in s",
+					    "consumed_samples",
+					    "global_batch_size",
+					    "grad_norm",
+					    "tflops_per_sec_per_gpu",
+					    "TFLOPS_per_GPU",
+					    "global_step",
+					    "val_loss"};
 static const char *const metrics[KEYS] = {
 	"loss",      "step_time_ms",   "consumed_samples", "samples_per_step",
 	"grad_norm", "tflops_per_gpu", "tflops_per_gpu"};
@@ -57,27 +62,25 @@ static void emit_val_loss(struct train_state *st, struct emit *o, struct span v)
 
 static bool bar_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
-	struct span t = input_span(l), step, v[KEYS];
+	struct span t = input_span(l), v[ALL_KEYS];
 	struct bar b;
 	double d;
 
 	if (!span_has(t, "train_step_timing in s=") || !bar_find(t, &b))
 		return false;
-	step = bar_postfix(&b, "global_step");
-	if (!step.s || !num_whole(step, &d) || train_step(d) < 0)
+	bar_postfix(&b, names, ALL_KEYS, v);
+	if (!v[STEP].s || !num_whole(v[STEP], &d) || train_step(d) < 0)
 		return false;
 	if (train_step(d) == st->step)
 		return true;
 	st->step = train_step(d);
-	for (int i = 0; i < KEYS; i++)
-		v[i] = bar_postfix(&b, names[i]);
 	emit_step(st, o, v);
-	emit_val_loss(st, o, bar_postfix(&b, "val_loss"));
+	emit_val_loss(st, o, v[VAL_LOSS]);
 	return true;
 }
 
 /* "key: value" of a line whose fields stand between strokes. */
-static void take_field(struct span f, struct span *v, struct span *step, struct span *val_loss)
+static void take_field(struct span f, struct span *v)
 {
 	struct span rest = f, key;
 
@@ -85,19 +88,14 @@ static void take_field(struct span f, struct span *v, struct span *step, struct 
 		return;
 	key = span_trim(key);
 	rest = span_trim(rest);
-	for (int i = 0; i < KEYS; i++)
+	for (int i = 0; i < ALL_KEYS; i++)
 		if (span_eq(key, names[i]))
 			v[i] = rest;
-	if (span_eq(key, "global_step"))
-		*step = rest;
-	else if (span_eq(key, "val_loss"))
-		*val_loss = rest;
 }
 
 static bool step_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
-	struct span t = span_after(input_span(l), "Training epoch "), f, v[KEYS] = {{NULL, 0}},
-		    step = {NULL, 0}, val_loss = {NULL, 0};
+	struct span t = span_after(input_span(l), "Training epoch "), f, v[ALL_KEYS] = {{NULL, 0}};
 	double d;
 
 	if (!t.s || !span_has(t, ", iteration ") || !span_next(&t, "|", &f))
@@ -106,15 +104,15 @@ static bool step_line(struct train_state *st, struct emit *o, const struct input
 		if (!t.s && !train_is_whole(l, f))
 			emit_bad(o, "a step that is cut");
 		else
-			take_field(f, v, &step, &val_loss);
+			take_field(f, v);
 	}
-	if (!step.s || !num_whole(step, &d) || train_step(d) < 0) {
+	if (!v[STEP].s || !num_whole(v[STEP], &d) || train_step(d) < 0) {
 		emit_bad(o, "a step without a global_step");
 		return true;
 	}
 	st->step = train_step(d);
 	emit_step(st, o, v);
-	emit_val_loss(st, o, val_loss);
+	emit_val_loss(st, o, v[VAL_LOSS]);
 	return true;
 }
 

@@ -394,11 +394,12 @@ static void emit_interval(struct probe_run *r, const struct sample *s, const str
 static void take_counters(struct probe_run *r, const struct sample *s, struct emit_tag *tag)
 {
 	char name[NAME_MAX_BYTES];
-	struct emit_labels labels = {.n = 0};
+	struct emit_labels labels;
 	struct series *known;
 	struct interval d;
 	struct buf b = {0};
 
+	labels.n = 0;
 	buf_printf(&b, "%.*s %.*s", (int)s->source.n, s->source.s, (int)s->name.n,
 		   s->name.n ? s->name.s : "");
 	str_copy(name, sizeof(name), b.data);

@@ -116,9 +116,10 @@ static void emit_amount(struct emit *o, const char *metric, double bytes,
 static void emit_oom(struct train_state *st, struct emit *o, struct span t, int64_t line)
 {
 	struct oom m = {-1, -1, -1, -1, -1, "", "memory"};
-	struct emit_labels labels = {.n = 0};
+	struct emit_labels labels;
 	struct emit_tag tag = EMIT_NONE;
 
+	labels.n = 0;
 	struct span asked = span_after(t, oom_head);
 	size_t used;
 

@@ -196,31 +196,12 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static bool field_after(const struct input_line *l, struct span t, const char *key,
-			const char *stop, struct span *f)
+bool train_field(const struct input_line *l, struct span rest, const char *stop, struct span *f)
 {
-	struct span rest = span_after(t, key);
-
 	if (!rest.s || !span_next(&rest, stop, f))
 		return false;
 	if (f->n && rest.n && rest.s[-1] == ',' && is_digit(f->s[f->n - 1]) && is_digit(rest.s[0]))
 		return false; /* a decimal comma */
 	*f = span_trim(*f);
 	return train_is_whole(l, *f);
-}
-
-bool train_number(const struct input_line *l, struct span t, const char *key, const char *stop,
-		  double *out)
-{
-	struct span f;
-
-	return field_after(l, t, key, stop, &f) && num_whole(f, out);
-}
-
-bool train_emit(struct emit *o, const struct input_line *l, struct span t, const char *key,
-		const char *stop, const char *metric, double scale, const struct emit_tag *tag)
-{
-	struct span f;
-
-	return field_after(l, t, key, stop, &f) && emit_token(o, metric, f, scale, tag);
 }

@@ -73,12 +73,28 @@ int64_t train_step(double v);
 /* A field that ends at the end of a line that may go on is not trusted: is f whole? */
 bool train_is_whole(const struct input_line *l, struct span f);
 
+/* The field that `rest` starts with, up to the first byte out of `stop`. False when rest is NULL or
+ * the field is not whole. */
+bool train_field(const struct input_line *l, struct span rest, const char *stop, struct span *f);
+
 /* The number after `key` in t, as emit_token reads it: up to the first byte out of `stop`. False
  * when the key is not there or the number is not whole. */
-bool train_number(const struct input_line *l, struct span t, const char *key, const char *stop,
-		  double *out);
+static inline bool train_number(const struct input_line *l, struct span t, const char *key,
+				const char *stop, double *out)
+{
+	struct span f;
+
+	return train_field(l, span_after(t, key), stop, &f) && num_whole(f, out);
+}
+
 /* The same, emitted as a metric times `scale`; a word for "no value" is emitted as missing. */
-bool train_emit(struct emit *o, const struct input_line *l, struct span t, const char *key,
-		const char *stop, const char *metric, double scale, const struct emit_tag *tag);
+static inline bool train_emit(struct emit *o, const struct input_line *l, struct span t,
+			      const char *key, const char *stop, const char *metric, double scale,
+			      const struct emit_tag *tag)
+{
+	struct span f;
+
+	return train_field(l, span_after(t, key), stop, &f) && emit_token(o, metric, f, scale, tag);
+}
 
 #endif

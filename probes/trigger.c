@@ -10,8 +10,8 @@
  * those places are looked at; a word that is too short for that is searched by its rarest byte. */
 enum {
 	WORDS_MAX = 128,
-	GRAM = 4,
-	STRIDE = 2,
+	GRAM = 3,
+	STRIDE = 3,
 	LONG_MIN = GRAM + STRIDE - 1,
 	SLOT_BITS = 13, /* 16 KiB of slots stay in the first cache */
 	GRAMS_MAX = WORDS_MAX * STRIDE,
@@ -51,10 +51,11 @@ void trigger_free(struct trigger *t)
 
 static unsigned slot_of(const char *s)
 {
-	uint32_t v;
+	uint16_t two;
 
-	memcpy(&v, s, sizeof(v));
-	return v * UINT32_C(0x9e3779b1) >> (32 - SLOT_BITS);
+	memcpy(&two, s, sizeof(two));
+	return (two | (uint32_t)(unsigned char)s[2] << 16) * UINT32_C(0x9e3779b1) >>
+	       (32 - SLOT_BITS);
 }
 
 /* The rarer a byte is in logs, the higher: letters by their frequency in English. */
@@ -110,7 +111,7 @@ void trigger_add(struct trigger *t, const char *word, unsigned id)
 
 static bool stands_at(const struct word *w, struct span line, size_t i, size_t at)
 {
-	return i >= at && line.n - (i - at) >= w->n && memcmp(line.s + i - at, w->text, w->n) == 0;
+	return i >= at && line.n - (i - at) >= w->n && span_same(line.s + i - at, w->text, w->n);
 }
 
 static uint32_t check(const struct trigger *t, struct span line, size_t i, uint16_t k)

@@ -2,7 +2,7 @@
 /*
  * Which of some words occur in a line, all in one pass: a plain prefilter in front of parsers that
  * would each search it again. A word is known by a few of its bytes, the rarest by letter
- * frequency; a line without them costs one load and one test every second byte.
+ * frequency; a line without them costs a load and a test every third byte.
  */
 #ifndef FETTLE_PROBES_TRIGGER_H
 #define FETTLE_PROBES_TRIGGER_H

@@ -6,11 +6,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "orchestrator/base/mem.h"
+#include "orchestrator/base/rng.h"
 
 static void test_numbers(void **state)
 {
@@ -157,12 +160,62 @@ static void test_no_text(void **state)
 	assert_false(num_whole(none, &x) || num_whole_i64(none, &i) || num_metric_name(none));
 }
 
+/* Numbers of all lengths, with and without point and exponent, are what strtod() makes of them. */
+static void test_as_strtod(void **state)
+{
+	struct rng r = rng_at(11, 0, 0, 0);
+	char text[80];
+
+	(void)state;
+	for (int k = 0; k < 20000; k++) {
+		size_t n = 0, digits = 1 + rng_below(&r, 28), point = rng_below(&r, 40), used;
+		double v;
+
+		if (rng_below(&r, 4) == 0)
+			text[n++] = '-';
+		for (size_t i = 0; i < digits; i++) {
+			if (i == point)
+				text[n++] = '.';
+			text[n++] = (char)('0' + rng_below(&r, rng_below(&r, 3) ? 10 : 1));
+		}
+		text[n] = '\0';
+		if (rng_below(&r, 3) == 0)
+			n += (size_t)snprintf(text + n, 8, "e%d", (int)rng_below(&r, 80) - 40);
+		assert_int_equal(num_scan((struct span){text, n}, &v, &used), NUM_FINITE);
+		assert_int_equal(used, n);
+		if (v != strtod(text, NULL))
+			fail_msg("%s is read as %.17g", text, v);
+	}
+}
+
+/* Texts and keys of two letters, so that they nearly match everywhere. */
+static void test_behind_as_memmem(void **state)
+{
+	struct rng r = rng_at(12, 0, 0, 0);
+	char text[64], key[12];
+
+	(void)state;
+	for (int k = 0; k < 20000; k++) {
+		size_t n = 1 + rng_below(&r, sizeof(text)), m = 1 + rng_below(&r, sizeof(key));
+		_cleanup_free_ char *own = xmalloc(n); /* an overrun is seen */
+		const char *at;
+
+		for (size_t i = 0; i < n; i++)
+			own[i] = "ab"[rng_below(&r, 2)];
+		for (size_t i = 0; i < m; i++)
+			key[i] = "ab"[rng_below(&r, 2)];
+		at = memmem(own, n, key, m);
+		assert_ptr_equal(span_behind((struct span){own, n}, key, m).s, at ? at + m : NULL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_thousands),
-		cmocka_unit_test(test_locale),  cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_spans),   cmocka_unit_test(test_no_text),
+		cmocka_unit_test(test_numbers),   cmocka_unit_test(test_thousands),
+		cmocka_unit_test(test_locale),    cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_spans),     cmocka_unit_test(test_no_text),
+		cmocka_unit_test(test_as_strtod), cmocka_unit_test(test_behind_as_memmem),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
