@@ -222,7 +222,8 @@ pictures() {
 	cat >train.py <<-'END'
 		import json
 		import os
-		if "FETTLE_PROFILE_STEPS" in os.environ:
+		PROFILED = "FETTLE_PROFILE_STEPS" in os.environ
+		if PROFILED:
 		    events = [{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d" % i, "pid": 1, "tid": 1,
 		               "ts": 1e6 + i * SHOWN, "dur": SHOWN} for i in range(6)]
 		    events += [dict(e, cat="cpu_op", name="aten::addmm", ts=e["ts"] + 10, dur=100) for e in events]
@@ -231,7 +232,7 @@ pictures() {
 		        json.dump({"fettle": {"profile_steps": 6}, "schemaVersion": 1, "traceEvents": events}, out)
 		with open(os.environ["FETTLE_METRICS"], "a") as out:
 		    for step in range(1, 21):
-		        out.write(json.dumps({"step": step, "step_time_ms": 50.0}) + "\n")
+		        out.write(json.dumps({"step": step, "step_time_ms": 400.0 if PROFILED and step == 9 else 50.0}) + "\n")
 	END
 	cat >c.lua <<-'END'
 		return {
