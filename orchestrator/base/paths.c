@@ -87,6 +87,29 @@ char *paths_locale(void)
 	return p ? p : xstrdup(FETTLE_LOCALEDIR);
 }
 
+char *paths_site(void)
+{
+	static const char etc[] = "/etc/fettle/site.lua";
+	_cleanup_free_ char *dir = program_dir();
+	const char *given = getenv("FETTLE_SITE");
+	char *p = NULL;
+
+	if (given)
+		return *given ? xstrdup(given) : NULL;
+	if (dir)
+		p = existing(dir, "../etc/fettle/site.lua");
+	return p || !fs_exists(etc) ? p : xstrdup(etc);
+}
+
+char *paths_user(void)
+{
+	_cleanup_free_ char *config = from_env("XDG_CONFIG_HOME"), *home = from_env("HOME");
+
+	if (!config && home)
+		config = fs_join(home, ".config");
+	return config ? existing(config, "fettle/user.lua") : NULL;
+}
+
 static char *helper(const char *variable, const char *name)
 {
 	_cleanup_free_ char *dir = program_dir();

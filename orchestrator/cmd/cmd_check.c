@@ -7,6 +7,7 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/drive.h"
+#include "orchestrator/cmd/effective.h"
 #include "orchestrator/cmd/lintfile.h"
 #include "orchestrator/report/text.h"
 
@@ -17,14 +18,14 @@ enum { EXIT_USAGE = 2, FILES_MAX = 64 };
 struct args {
 	const char *files[FILES_MAX], *scheduler;
 	size_t n;
-	bool json;
+	bool json, effective;
 	struct lint_input *in;
 };
 
 /* --- options -------------------------------------------------------------------------------------
  */
 
-enum { OPT_NCCL = 256, OPT_TORCH, OPT_TRANSPORT, OPT_NODES, OPT_GPUS };
+enum { OPT_NCCL = 256, OPT_TORCH, OPT_TRANSPORT, OPT_NODES, OPT_GPUS, OPT_EFFECTIVE };
 
 static void version(struct args *a, const char *key, const char *arg, struct argp_state *state)
 {
@@ -82,6 +83,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_GPUS:
 		count(a, "gpus_per_node", arg, state);
 		return 0;
+	case OPT_EFFECTIVE:
+		a->effective = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (a->n == FILES_MAX)
 			argp_error(state, "at most %d files", FILES_MAX);
@@ -90,6 +94,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!a->n)
 			argp_error(state, "which campaign, env file or job script?");
+		if (a->effective && (a->n > 1 || !str_ends(a->files[0], ".lua")))
+			argp_error(state, "--effective shows one campaign (NAME.lua)");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -100,6 +106,10 @@ static const struct argp_option opts[] = {
 	{"scheduler", 's', "SCHEDULER", 0,
 	 "check a campaign for this scheduler (default: the recipe's, else local)", 0},
 	{"json", 'j', NULL, 0, "JSON instead of text", 0},
+	{"effective", OPT_EFFECTIVE, NULL, 0,
+	 "show what a campaign comes to: each value that it, its workload file, user.lua or "
+	 "site.lua says, and where",
+	 0},
 	{"nccl-version", OPT_NCCL, "VERSION", 0, "NCCL that will run (default: any)", 0},
 	{"torch-version", OPT_TORCH, "VERSION", 0, "PyTorch that will run (default: any)", 0},
 	{"transport", OPT_TRANSPORT, "ib|roce|efa|socket", 0,
@@ -300,14 +310,35 @@ static int check_files(const struct args *a)
 	return errors ? EXIT_USAGE : 0;
 }
 
+static int show_effective(const struct args *a)
+{
+	_cleanup_(json_freep) struct json *root = NULL;
+	struct buf text = {0};
+	struct err e = {0};
+	int rc = a->json ? effective_json(a->files[0], &root, &e)
+			 : effective_text(a->files[0], &text, &e);
+
+	if (root)
+		text.data = json_print(root, true);
+	if (rc == 0 && text.data)
+		fputs(text.data, stdout);
+	if (rc == 0 && root)
+		putchar('\n');
+	buf_free(&text);
+	return rc ? cmd_fail(&cmd_check, &e) : 0;
+}
+
 static int run(int argc, char **argv)
 {
 	struct args a = {.in = lint_input_new()};
 	int status;
 
 	cmd_parse(&argp, argc, argv, &a);
-	status = a.n == 1 && str_ends(a.files[0], ".lua") ? check_campaign(&a, a.files[0])
-							  : check_files(&a);
+	if (a.effective)
+		status = show_effective(&a);
+	else
+		status = a.n == 1 && str_ends(a.files[0], ".lua") ? check_campaign(&a, a.files[0])
+								  : check_files(&a);
 	lint_input_free(a.in);
 	return status;
 }

@@ -154,6 +154,8 @@ static void recipes(struct doctor *d)
 		tell(d, fs_exists(path.path.site) ? HEALTH_OK : HEALTH_BAD, "site policy", NULL,
 		     "%s%s", path.path.site,
 		     fs_exists(path.path.site) ? "" : " does not exist, but FETTLE_SITE names it");
+	if (path.path.user)
+		tell(d, HEALTH_OK, "own defaults", NULL, "%s", path.path.user);
 	drive_path_done(&path);
 	for (size_t i = 0; i < n; i++)
 		knob_done(&v[i]);

@@ -145,7 +145,8 @@ void drive_path_init(struct drive_path *p)
 	}
 	p->dirs[n] = paths_recipes();
 	p->path.dirs = (const char *const *)p->dirs;
-	p->path.site = getenv("FETTLE_SITE");
+	p->path.site = p->site = paths_site();
+	p->path.user = p->user = paths_user();
 	for (n = 0; probe_table[n]; n++)
 		;
 	p->probes = xcalloc(n + 1, sizeof *p->probes);
@@ -159,6 +160,8 @@ void drive_path_done(struct drive_path *p)
 	for (size_t i = 0; p->dirs && p->dirs[i]; i++)
 		free(p->dirs[i]);
 	free(p->dirs);
+	free(p->site);
+	free(p->user);
 	free(p->probes);
 }
 

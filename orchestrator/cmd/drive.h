@@ -41,11 +41,11 @@ extern const struct argp look_argp;
 /* --lang beside these, for those of them that write documents. */
 extern const struct argp lang_argp;
 
-/* Recipe directories: $FETTLE_RECIPE_PATH entries, then the shipped ones; site.lua of $FETTLE_SITE.
- */
+/* Recipe directories: $FETTLE_RECIPE_PATH entries, then the shipped ones; site.lua and user.lua
+ * where paths_site() and paths_user() find them. */
 struct drive_path {
 	struct script_path path;
-	char **dirs;
+	char **dirs, *site, *user;
 	const char **probes; /* names, for metrics.probe */
 };
 void drive_path_init(struct drive_path *p);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From texts to a plan. Loading reads files and then does what reloading does with stored texts:
- * evaluate site and campaign, then what they refer to, lay the values over each other, read, check.
+ * evaluate site, user and campaign, then what they refer to, lay the values over each other, read,
+ * check.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/script/check.h"
+#include "orchestrator/script/origin.h"
 #include "orchestrator/script/fieldpath.h"
 #include "orchestrator/script/knob.h"
 #include "orchestrator/script/lint_input.h"
@@ -19,6 +21,7 @@
 
 #define CAMPAIGN     "campaign"
 #define SITE         "site"
+#define USER         "user"
 #define PRELUDE      "lib/prelude"
 #define LINT_PRELUDE "lib/lint"
 #define CONFIG       "config" /* the framework's own file, no Lua */
@@ -28,9 +31,10 @@
 struct loading {
 	struct script_sources all;      /* candidates; those that are used become the stored ones */
 	const struct script_path *path; /* NULL: reloading, all that there is is in `all` */
-	struct site site;
-	struct json *campaign, *site_value, *workload_value;
-	const struct script_source *campaign_src, *site_src, *workload_src;
+	struct site site, user;
+	struct json *campaign, *site_value, *user_value, *workload_value;
+	const struct script_source *campaign_src, *workload_src;
+	struct origins *origins; /* NULL: nobody asks */
 	struct evaluated *knob_files;
 	struct json **knob_values;
 	size_t n_knob_files;
@@ -41,8 +45,10 @@ struct loading {
 static void loading_done(struct loading *l)
 {
 	site_done(&l->site);
+	site_done(&l->user);
 	json_free(l->campaign);
 	json_free(l->site_value);
+	json_free(l->user_value);
 	json_free(l->workload_value);
 	for (size_t i = 0; i < l->n_knob_files; i++)
 		json_free(l->knob_values[i]);
@@ -53,35 +59,57 @@ static void loading_done(struct loading *l)
 	script_sources_free(&l->all);
 }
 
-/* --- first: site and campaign --------------------------------------------------------------------
+/* --- first: site, user and campaign
+ * --------------------------------------------------------------------
  */
 
+/* site.lua and user.lua, where there are such; and the campaign, unless only the catalogue is
+ * wanted. */
 static int evaluate_first(struct loading *l, struct err *e)
 {
-	struct sandbox_job jobs[2] = {{0}};
-	struct json *values[2];
-	size_t n = 0;
+	const char *const names[] = {CAMPAIGN, SITE, USER};
+	struct json **const to[] = {&l->campaign, &l->site_value, &l->user_value};
+	struct sandbox_job jobs[ARRAY_LEN(names)] = {{0}};
+	struct json *values[ARRAY_LEN(names)];
+	size_t n = 0, taken = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if ((jobs[n].src = sources_find(&l->all, names[i])) != NULL)
+			n++;
+	if (n > 0)
+		rc = sandbox_run(sources_find(&l->all, PRELUDE), jobs, n, values, e);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (sources_find(&l->all, names[i]))
+			*to[i] = values[taken++];
+	if (l->site_value)
+		rc = site_read(&schema_site, sources_find(&l->all, SITE), l->site_value, &l->site,
+			       e);
+	if (!rc && l->user_value)
+		rc = site_read(&schema_user, sources_find(&l->all, USER), l->user_value, &l->user,
+			       e);
+	return rc;
+}
+
+static int evaluate_campaign(struct loading *l, struct err *e)
+{
 	int rc;
 
 	l->campaign_src = sources_find(&l->all, CAMPAIGN);
-	l->site_src = sources_find(&l->all, SITE);
 	if (!l->campaign_src)
 		return err_set(e, ERR_STATE, "the stored sources hold no campaign");
-	jobs[n++].src = l->campaign_src;
-	if (l->site_src)
-		jobs[n++].src = l->site_src;
-	rc = sandbox_run(sources_find(&l->all, PRELUDE), jobs, n, values, e);
+	rc = evaluate_first(l, e);
 	if (rc)
 		return rc;
-	l->campaign = values[0];
-	l->site_value = n > 1 ? values[1] : NULL;
 	if (json_type(l->campaign) != JSON_OBJECT)
 		return err_set(
 			e, ERR_RECIPE,
 			"%s:1: expected the file to end with return { name = ..., workload = "
 			"..., ... }",
 			l->campaign_src->path);
-	return l->site_src ? site_read(l->site_src, l->site_value, &l->site, e) : 0;
+	return 0;
 }
 
 /* --- second: what they refer to ------------------------------------------------------------------
@@ -137,14 +165,16 @@ static int read_path(struct loading *l, struct err *e)
 		return 0;
 	for (size_t i = 0; i < l->site.recipe_path.n; i++)
 		strv_add(&l->dirs, l->site.recipe_path.v[i]);
+	for (size_t i = 0; i < l->user.recipe_path.n; i++)
+		strv_add(&l->dirs, l->user.recipe_path.v[i]);
 	for (const char *const *d = l->path->dirs; d && *d; d++)
 		strv_add(&l->dirs, *d);
 	for (size_t i = 0; kinds[i] && !rc; i++)
 		rc = sources_of_kind((const char *const *)strv_end(&l->dirs), kinds[i], &l->all, e);
 	/* The array may have moved. */
 	l->campaign_src = sources_find(&l->all, CAMPAIGN);
-	l->site_src = sources_find(&l->all, SITE);
-	l->site.src = l->site_src;
+	l->site.src = sources_find(&l->all, SITE);
+	l->user.src = sources_find(&l->all, USER);
 	return rc;
 }
 
@@ -275,7 +305,8 @@ static int read_merged(struct loading *l, const struct reader *r, const struct j
 
 static int build(struct loading *l, struct recipe *out, struct err *e)
 {
-	struct reader_layer layers[3] = {{l->campaign, l->campaign_src, "", ""}};
+	const struct site *const under[] = {&l->user, &l->site};
+	struct reader_layer layers[4] = {{l->campaign, l->campaign_src, "", ""}};
 	struct reader r = {layers, 1};
 	struct json *merged = json_copy(l->campaign), *next;
 	int rc;
@@ -291,14 +322,18 @@ static int build(struct loading *l, struct recipe *out, struct err *e)
 		layers[r.n++] = (struct reader_layer){l->workload_value, l->workload_src,
 						      "workload", ""};
 	}
-	if (l->site.defaults) {
-		next = reader_merge(merged, l->site.defaults);
+	for (size_t i = 0; i < ARRAY_LEN(under); i++) {
+		if (!under[i]->defaults)
+			continue;
+		next = reader_merge(merged, under[i]->defaults);
 		json_free(merged);
 		merged = next;
-		layers[r.n++] = (struct reader_layer){l->site.defaults, l->site_src, "",
+		layers[r.n++] = (struct reader_layer){under[i]->defaults, under[i]->src, "",
 						      "defaults"};
 	}
 	rc = read_merged(l, &r, merged, out, e);
+	if (!rc && l->origins)
+		origins_collect(&r, merged, l->site.src, l->site_value, l->origins);
 	json_free(merged);
 	return rc;
 }
@@ -309,8 +344,8 @@ static int build(struct loading *l, struct recipe *out, struct err *e)
 static bool is_used(const struct loading *l, const struct script_source *s)
 {
 	if (s == l->workload_src || str_eq(s->name, CAMPAIGN) || str_eq(s->name, SITE) ||
-	    str_eq(s->name, PRELUDE) || str_eq(s->name, LINT_PRELUDE) || str_eq(s->name, CONFIG) ||
-	    str_eq(s->name, MODE))
+	    str_eq(s->name, USER) || str_eq(s->name, PRELUDE) || str_eq(s->name, LINT_PRELUDE) ||
+	    str_eq(s->name, CONFIG) || str_eq(s->name, MODE))
 		return true;
 	for (size_t i = 0; i < l->n_knob_files; i++)
 		if (l->knob_files[i].src == s)
@@ -323,7 +358,7 @@ static int make_plan(struct loading *l, struct recipe **out, struct script_sourc
 {
 	struct recipe *recipe = NULL;
 	const char *use = NULL;
-	int rc = evaluate_first(l, e);
+	int rc = evaluate_campaign(l, e);
 
 	if (!rc)
 		rc = read_path(l, e);
@@ -397,6 +432,18 @@ static int add_prelude(struct loading *l, const struct script_path *path, struct
 	return rc;
 }
 
+/* Those that lie below every campaign. */
+static int add_under(struct loading *l, struct err *e)
+{
+	int rc = 0;
+
+	if (l->path->site)
+		rc = add_file(l, SITE, l->path->site, e);
+	if (!rc && l->path->user)
+		rc = add_file(l, USER, l->path->user, e);
+	return rc;
+}
+
 static void add_mode(struct loading *l, const char *mode)
 {
 	struct script_source s = {
@@ -410,12 +457,11 @@ static int load(struct loading *l, struct recipe **out, struct script_sources *o
 		struct err *e)
 {
 	struct script_sources used = {0};
-	int rc = 0;
+	int rc;
 
 	if (l->path->mode)
 		add_mode(l, l->path->mode);
-	if (l->path->site)
-		rc = add_file(l, SITE, l->path->site, e);
+	rc = add_under(l, e);
 	if (!rc)
 		rc = add_prelude(l, l->path, e);
 	if (!rc)
@@ -456,6 +502,28 @@ int script_load_text(const char *name, const char *text, const struct script_pat
 	return rc;
 }
 
+int script_origins(const char *file, const struct script_path *path, struct origins *out,
+		   struct err *e)
+{
+	struct origins x = {0};
+	struct loading l = {.path = path, .origins = &x};
+	struct script_sources sources = {0};
+	struct recipe *recipe = NULL;
+	int rc = add_file(&l, CAMPAIGN, file, e);
+
+	if (!rc)
+		rc = load(&l, &recipe, &sources, e);
+	if (!rc) {
+		*out = x;
+		recipe_free(recipe);
+		script_sources_free(&sources);
+	} else {
+		origins_done(&x);
+	}
+	loading_done(&l);
+	return rc;
+}
+
 int script_reload(const struct script_sources *s, struct recipe **out, struct err *e)
 {
 	struct loading l = {0};
@@ -470,20 +538,15 @@ int script_reload(const struct script_sources *s, struct recipe **out, struct er
 	return rc;
 }
 
-/* What there is without a campaign: the site's settings and every file on the path. */
+/* What there is without a campaign: the settings of site and user and every file on the path. */
 static int load_path(struct loading *l, struct err *e)
 {
 	int rc = add_prelude(l, l->path, e);
 
-	if (!rc && l->path->site)
-		rc = add_file(l, SITE, l->path->site, e);
-	if (!rc && l->path->site) {
-		const struct sandbox_job job = {.src = sources_find(&l->all, SITE)};
-
-		rc = sandbox_run(sources_find(&l->all, PRELUDE), &job, 1, &l->site_value, e);
-		if (!rc)
-			rc = site_read(job.src, l->site_value, &l->site, e);
-	}
+	if (!rc)
+		rc = add_under(l, e);
+	if (!rc)
+		rc = evaluate_first(l, e);
 	return rc ? rc : read_path(l, e);
 }
 

@@ -12,7 +12,7 @@ extern const struct schema schema_campaign; /* into struct recipe; knobs are lef
 extern const struct schema schema_workload; /* into struct workload */
 extern const struct schema schema_knob;     /* into struct knob_draft (knob.h) */
 extern const struct schema schema_proof, schema_requires; /* of a knob */
-extern const struct schema schema_site;                   /* into struct site (site.h) */
+extern const struct schema schema_site, schema_user;      /* into struct site (site.h) */
 extern const struct schema schema_rule, schema_finding, schema_expectation; /* in rules.c */
 extern const struct schema schema_caps;                                     /* of a site */
 extern const struct schema schema_resources; /* into struct resources */

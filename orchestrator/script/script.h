@@ -19,9 +19,10 @@
 #include "orchestrator/base/err.h"
 
 /* One file that took part: the campaign first, then what it pulled in from the recipe path (knobs,
- * rules, workloads, lib), each by the name that the campaign used, and site.lua if there is one. */
+ * rules, workloads, lib), each by the name that the campaign used, and site.lua and user.lua if
+ * there are such. */
 struct script_source {
-	char *name; /* "campaign", "knobs/num_workers", "rules/default", "site", "mode" */
+	char *name; /* "campaign", "knobs/num_workers", "rules/default", "site", "user", "mode" */
 	char *path; /* for messages */
 	char *text;
 	char hash[33];
@@ -38,6 +39,7 @@ struct script_path {
 	const char *const *dirs;   /* NULL-terminated, first hit wins: recipe path of the site, then
 				      the shipped recipes */
 	const char *site;          /* path of site.lua, or NULL */
+	const char *user;          /* path of user.lua, or NULL */
 	const char *const *probes; /* names of the probes, NULL-terminated; NULL: metrics.probe is
 				      not checked */
 	const char *mode;          /* of campaigns for which neither file nor site says one; NULL:
@@ -57,6 +59,24 @@ int script_load_text(const char *name, const char *text, const struct script_pat
 
 /* The same from stored sources (no file is read). The plan is a pure function of the sources. */
 int script_reload(const struct script_sources *s, struct recipe **out, struct err *e);
+
+/* Where a value of the plan comes from. */
+struct origin {
+	char *path;         /* of the field: "resources.partition" */
+	struct json *value; /* as its file says it; null: a function. No table with names in it */
+	const char *from;   /* "campaign", "workload", "user" or "site"; static */
+	struct place at;
+};
+struct origins {
+	struct origin *v; /* the site's limits last */
+	size_t n, cap;
+};
+void origins_done(struct origins *x);
+/* What a campaign comes to: every value that it, its workload file, user.lua or site.lua says, and
+ * who says it; then the site's caps and what it forbids. What nobody says has its default, or the
+ * site's cap. Faults as script_load(). */
+int script_origins(const char *file, const struct script_path *path, struct origins *out,
+		   struct err *e);
 
 /* Does the command exist? command[0] is looked up in PATH of workload.env (else in `env_path`, the
  * captured one; NULL: ours), relative to workdir if it holds a slash. ERR_RECIPE "command not

@@ -87,7 +87,7 @@ static const struct field caps_fields[] = {
 };
 const struct schema schema_caps = {"caps", caps_fields};
 
-/* What says what a campaign is about cannot come from a site. */
+/* What says what a campaign is about cannot come from a site or a user. */
 static int read_defaults(const struct reader *r, const struct json *v, const char *path, void *out,
 			 struct err *e)
 {
@@ -102,7 +102,7 @@ static int read_defaults(const struct reader *r, const struct json *v, const cha
 		if (json_get(v, own[i]))
 			return reader_fault(
 				r, at, e,
-				"each campaign says this itself; a site has no default for it");
+				"each campaign says this itself; there is no default for it");
 	}
 	s->defaults = v;
 	return 0;
@@ -168,6 +168,24 @@ static const struct field site_fields[] = {
 };
 const struct schema schema_site = {"site", site_fields};
 
+static const struct field user_fields[] = {
+	{.name = "defaults",
+	 .type = FIELD_CUSTOM,
+	 .read = read_defaults,
+	 .kind = "table: fields of [campaign](#campaign)",
+	 .dflt = "none",
+	 .doc = "what holds where your campaigns say nothing, whatever the site's defaults are",
+	 .example = "{ resources = { account = \"proj42\" } }"},
+	{.name = "recipe_path",
+	 .type = FIELD_TEXTS,
+	 .offset = AT(recipe_path),
+	 .dflt = "none",
+	 .doc = "directories with `knobs/`, `rules/`, `workloads/` that are looked at after the "
+		"site's and before the shipped ones; relative to user.lua"},
+	{.name = NULL},
+};
+const struct schema schema_user = {"user", user_fields};
+
 /* Directories relative to the file's own. */
 static void make_absolute(const struct script_source *src, struct strv *dirs)
 {
@@ -183,13 +201,13 @@ static void make_absolute(const struct script_source *src, struct strv *dirs)
 	}
 }
 
-int site_read(const struct script_source *src, const struct json *value, struct site *out,
-	      struct err *e)
+int site_read(const struct schema *schema, const struct script_source *src,
+	      const struct json *value, struct site *out, struct err *e)
 {
 	const struct reader_layer layer = {value, src, "", ""};
 	const struct reader r = {&layer, 1};
 	struct site s = {.src = src};
-	int rc = reader_table(&r, &schema_site, value, "", &s, e);
+	int rc = reader_table(&r, schema, value, "", &s, e);
 
 	if (rc) {
 		site_done(&s);

@@ -2,7 +2,8 @@
 /*
  * site.lua: what a site gives to every campaign (defaults, more directories with recipes) and what
  * it does not allow (caps, forbidden knobs). It lies under the campaign's values; a cap that a
- * campaign exceeds is an error that names both files.
+ * campaign exceeds is an error that names both files. user.lua gives its user's own defaults and
+ * directories, over the site's and under the campaign's.
  */
 #ifndef FETTLE_SCRIPT_SITE_H
 #define FETTLE_SCRIPT_SITE_H
@@ -21,8 +22,9 @@ struct site {
 	struct strv recipe_path; /* absolute directories */
 };
 
-int site_read(const struct script_source *src, const struct json *value, struct site *out,
-	      struct err *e);
+/* With schema_site or schema_user. */
+int site_read(const struct schema *schema, const struct script_source *src,
+	      const struct json *value, struct site *out, struct err *e);
 void site_done(struct site *s);
 
 /* Budgets that the campaign leaves open become the caps; everything above a cap is refused. */

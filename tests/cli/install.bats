@@ -28,6 +28,12 @@ quiet_make() {
 	done
 	mv "$prefix" "$BATS_TEST_TMPDIR/b"
 	cd /
+	mkdir -p "$BATS_TEST_TMPDIR/b/etc/fettle"
+	echo 'return { caps = { trials = 10 } }' >"$BATS_TEST_TMPDIR/b/etc/fettle/site.lua"
+	run env -u FETTLE_SITE "$BATS_TEST_TMPDIR/b/bin/fettle" doctor
+	[[ $output == *'site policy'*"$BATS_TEST_TMPDIR/b/etc/fettle/site.lua"* ]]
+	run env FETTLE_SITE= "$BATS_TEST_TMPDIR/b/bin/fettle" doctor
+	[[ $output != *'site policy'* ]]
 	run "$BATS_TEST_TMPDIR/b/bin/fettle" --version
 	[ "$status" -eq 0 ]
 	run "$BATS_TEST_TMPDIR/b/bin/fettle" knobs

@@ -127,7 +127,7 @@ static void test_examples_are_right(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_int_equal(write_examples(dir), 10);
+	assert_int_equal(write_examples(dir), 11);
 	{
 		_cleanup_loaded_ struct loaded l = load_example(dir, "short.lua", site);
 
