@@ -407,6 +407,17 @@ struct signal_row {
 };
 int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_t *n,
 		      struct err *e);
+/* The means of every metric with empty labels in the timed, ok trials of a stage, by metric, then
+ * block. */
+struct mean_row {
+	char *metric;
+	int64_t arm;
+	int block_index;
+	double value;
+};
+int query_stage_means(struct db *db, int64_t stage, struct mean_row **out, size_t *n,
+		      struct err *e);
+void mean_rows_free(struct mean_row *v, size_t n);
 /* Sum over the devices of one node of an arm's mean rate, without loopback; NaN: not sampled. */
 int query_arm_rate(struct db *db, int64_t arm, const char *metric, double *out, struct err *e);
 void signal_rows_free(struct signal_row *v, size_t n);

@@ -13,7 +13,7 @@
 	"FROM block b JOIN attempt a ON a.block = b.id AND a.state = 'valid' " \
 	"JOIN trial t ON t.attempt = a.id AND t.kind = 'timed' "
 
-enum { VALUES, CURVE, SIZES, SIGNALS, EFFECTIVE, RATE, SHOWN };
+enum { VALUES, CURVE, SIZES, SIGNALS, MEANS, EFFECTIVE, RATE, SHOWN };
 const char *const query_sql_values[] = {
 	[VALUES] = "SELECT b.id AS block, b.idx, t.arm, t.id AS trial, t.repeat, t.slot, t.state, "
 		   "t.reason, t.log_path, t.node, a.allocation, m.value " COUNTED_TRIALS
@@ -41,6 +41,11 @@ const char *const query_sql_values[] = {
 		    "= 'profile') "
 		    "AND m.label = (SELECT id FROM labelset WHERE labels = '') "
 		    "ORDER BY d.name, m.stat, t.id",
+	[MEANS] = "SELECT d.name, b.idx, t.arm, m.value " COUNTED_TRIALS
+		  "JOIN metric m ON m.trial = t.id AND m.stat = 'mean' "
+		  "AND m.label = (SELECT id FROM labelset WHERE labels = '') "
+		  "JOIN metric_def d ON d.id = m.def "
+		  "WHERE b.stage = :stage AND t.state = 'ok' ORDER BY d.name, b.idx",
 	[EFFECTIVE] =
 		"SELECT b.id AS block, t.arm, t.id AS trial, e.rank, e.key, e.value, "
 		"e.level " COUNTED_TRIALS
@@ -212,6 +217,38 @@ int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_
 	*out = v;
 	*n = used;
 	return 0;
+}
+
+int query_stage_means(struct db *db, int64_t stage, struct mean_row **out, size_t *n, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(MEANS), "read the means of a stage", e);
+	struct mean_row *v = NULL;
+	size_t used = 0, cap = 0;
+	int rc;
+
+	bind_i64(&s, ":stage", stage);
+	while (stmt_row(&s)) {
+		v = xgrow(v, used, &cap, sizeof *v);
+		v[used++] = (struct mean_row){.metric = col_text(&s, "name"),
+					      .arm = col_i64(&s, "arm"),
+					      .block_index = col_int(&s, "idx"),
+					      .value = col_real(&s, "value")};
+	}
+	rc = stmt_close(&s);
+	if (rc < 0) {
+		mean_rows_free(v, used);
+		return rc;
+	}
+	*out = v;
+	*n = used;
+	return 0;
+}
+
+void mean_rows_free(struct mean_row *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i].metric);
+	free(v);
 }
 
 int query_arm_rate(struct db *db, int64_t arm, const char *metric, double *out, struct err *e)

@@ -23,8 +23,6 @@ enum {
 	KEY_MAX = 100,        /* bytes of a name */
 	NOTES_MAX = 8,        /* keys in which nodes differ that are told by name */
 	HEAD_BYTES = 1 << 20, /* of an output: NCCL names its version when it begins */
-	NODES_NAMED_MAX = 3,  /* of those that share a value; the others are counted */
-	ALTERNATIVES_MAX = 4, /* values of a key that are told apart */
 };
 
 /* The recipe's own word counts for a key that we know as well. */
@@ -305,109 +303,6 @@ int fingerprint_store(struct campaign *c, int64_t attempt, struct attempt_files 
 	return rc;
 }
 
-/* -- nodes together ---------------------------------------------------------------------------- */
-
-/* Appends " (n1, n2 and 4 more)": those from `first` on whose value is that of `first`. */
-static void put_nodes(const struct fingerprint_node *v, size_t n, const char *key, size_t first,
-		      struct buf *out)
-{
-	const char *value = kvs_get(&v[first].keys, key);
-	size_t named = 0, more = 0;
-
-	for (size_t i = first; i < n; i++) {
-		if (!str_eq(kvs_get(&v[i].keys, key), value))
-			continue;
-		if (named == NODES_NAMED_MAX)
-			more++;
-		else
-			buf_printf(out, "%s%s", named++ ? ", " : " (", v[i].node);
-	}
-	if (more)
-		buf_printf(out, " and %zu more", more);
-	buf_char(out, ')');
-}
-
-static bool is_met(const struct fingerprint_node *v, const char *key, size_t i)
-{
-	for (size_t j = 0; j < i; j++)
-		if (str_eq(kvs_get(&v[j].keys, key), kvs_get(&v[i].keys, key)))
-			return true;
-	return false;
-}
-
-/* The value of a key over all nodes; heap. */
-static char *joined(const struct fingerprint_node *v, size_t n, const char *key)
-{
-	size_t values = 0, last = 0, put = 0;
-	struct buf out = {0};
-
-	for (size_t i = 0; i < n; i++)
-		if (kvs_get(&v[i].keys, key) && !is_met(v, key, i)) {
-			values++;
-			last = i;
-		}
-	if (values == 1)
-		return xstrdup(kvs_get(&v[last].keys, key));
-	for (size_t i = 0; i < n && put < ALTERNATIVES_MAX; i++) {
-		if (!kvs_get(&v[i].keys, key) || is_met(v, key, i))
-			continue;
-		buf_printf(&out, "%s%s", put++ ? ", " : "", kvs_get(&v[i].keys, key));
-		put_nodes(v, n, key, i, &out);
-	}
-	if (values > put)
-		buf_printf(&out, ", %zu more", values - put);
-	return buf_take(&out);
-}
-
-char *fingerprint_join(const struct fingerprint_node *v, size_t n)
-{
-	_cleanup_(json_freep) struct json *o = json_object();
-	struct kvs all = {0};
-
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < v[i].keys.n; k++)
-			kvs_set(&all, v[i].keys.v[k].key, "");
-	kvs_sort(&all);
-	for (size_t k = 0; k < all.n; k++) {
-		_cleanup_free_ char *value = joined(v, n, all.v[k].key);
-
-		json_set_text(o, all.v[k].key, value);
-	}
-	kvs_free(&all);
-	return json_print(o, false);
-}
-
-static int read_keys(const char *text, struct kvs *out, struct err *e)
-{
-	_cleanup_(json_freep) struct json *j = NULL;
-	int rc = json_parse("environment", text, strlen(text), &j, e);
-
-	for (const struct json *m = rc == 0 ? json_first(j) : NULL; m; m = json_next(m))
-		kvs_set(out, json_key(m), json_text(m, ""));
-	return rc;
-}
-
-int fingerprint_of_stage(struct db *db, int64_t stage, char **json, struct err *e)
-{
-	struct node_environment_row *rows = NULL;
-	_cleanup_free_ struct fingerprint_node *v = NULL;
-	size_t n = 0;
-	int rc = history_node_environments(db, stage, &rows, &n, e);
-
-	*json = NULL;
-	v = xcalloc(n + 1, sizeof *v);
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		v[i].node = rows[i].node;
-		rc = read_keys(rows[i].text, &v[i].keys, e);
-	}
-	if (rc == 0 && n > 0)
-		*json = fingerprint_join(v, n);
-	for (size_t i = 0; i < n; i++)
-		kvs_free(&v[i].keys);
-	node_environment_rows_free(rows, n);
-	return rc;
-}
-
 /* -- then and now ------------------------------------------------------------------------------ */
 
 /* A field's value as people read it; heap. */
@@ -542,7 +437,7 @@ static void add_files(const struct recipe *r, struct kvs *out)
 
 static int captured(const struct campaign_row *row, struct kvs *out, struct err *e)
 {
-	return row->env_json ? read_keys(row->env_json, out, e) : 0;
+	return row->env_json ? fingerprint_keys(row->env_json, out, e) : 0;
 }
 
 int fingerprint_now(struct workspace *w, const struct campaign_row *row, const struct recipe *r,
@@ -557,7 +452,7 @@ int fingerprint_now(struct workspace *w, const struct campaign_row *row, const s
 	if (rc == 0 && stage)
 		rc = fingerprint_of_stage(w->db, stage, &measured, e);
 	if (rc == 0 && measured)
-		rc = read_keys(measured, &now, e);
+		rc = fingerprint_keys(measured, &now, e);
 	if (rc == 0)
 		rc = captured(row, &env, e);
 	if (rc == 0 && local)

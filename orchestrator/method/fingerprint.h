@@ -11,13 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "experiments/fingerprint.h"
 #include "experiments/model.h"
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/str.h"
 #include "orchestrator/sched/sched.h"
 
 struct campaign;
-struct db;
 struct json;
 
 /* -- an attempt -------------------------------------------------------------------------------- */
@@ -39,19 +39,6 @@ int fingerprint_store(struct campaign *c, int64_t attempt, struct attempt_files 
 
 /* What is known without a node. host: where trials run on this very machine its name counts. */
 void fingerprint_here(const struct recipe *r, const struct kvs *env, bool host, struct kvs *out);
-
-/* -- nodes together ---------------------------------------------------------------------------- */
-
-/* One node; one that changed on its way is there twice. Borrowed texts. */
-struct fingerprint_node {
-	const char *node;
-	struct kvs keys;
-};
-/* All of them as one JSON object with sorted keys; heap. What is the same on every node that tells
- * it stands there once, else "a (n1, n3), b (n2)". */
-char *fingerprint_join(const struct fingerprint_node *v, size_t n);
-/* Those of a stage's valid attempts; NULL: none is known. */
-int fingerprint_of_stage(struct db *db, int64_t stage, char **json, struct err *e);
 
 /* -- then and now ------------------------------------------------------------------------------ */
 

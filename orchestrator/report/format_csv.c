@@ -58,7 +58,7 @@ static void put_number(struct buf *b, double v)
 
 static void put_row(const struct report *r, const struct row *w, struct buf *b)
 {
-	int gpus = r->recipe->resources.gpus_per_node;
+	double gpus = report_gpus_per_node(r);
 
 	buf_printf(b, "%lld", (long long)r->campaign.id);
 	put_text(b, r->campaign.name);
@@ -187,7 +187,7 @@ static void put_hypothesis(const struct report *r, const struct report_hypothesi
 	w.shown = shown;
 	if (s && s->kind == STAGE_CONFIRM) {
 		w.runs = runs_of(s);
-		w.node_s = h->trial_s * (nodes > 0 ? nodes : 1);
+		w.node_s = h->effects.trial_s * (nodes > 0 ? nodes : 1);
 	}
 	if (h->n_looks) {
 		judge(h, &w);

@@ -33,7 +33,7 @@ static const struct {
 	html_picture *draw;
 } pictures[] = {
 	{tlog_summary, html_waterfall}, {tlog_summary, html_forest},  {tlog_hypotheses, html_split},
-	{tlog_validation, html_pairs},  {tlog_faults, html_timeline},
+	{tlog_validation, html_pairs},  {tlog_record, html_timeline},
 };
 
 static void draw_pictures(const struct report *r, tlog_section *section, struct doc *doc)

@@ -385,21 +385,27 @@ static struct json *looks(const struct report *r, const struct report_hypothesis
 	return a;
 }
 
-static struct json *effects(const struct report_hypothesis *h)
+static struct json *effects(const struct report_effects *x)
 {
 	static const char *const words[] = {"worse", NULL, "better"};
 	struct json *a = json_array();
 
-	for (size_t i = 0; i < h->n_effects; i++) {
-		const struct report_effect *f = &h->effects[i];
+	for (size_t i = 0; i < x->n; i++) {
+		const struct report_effect *f = &x->v[i];
+		const struct report_pairs *p = &f->pairs;
+		double change = isfinite(p->effect.est) ? p->effect.est : p->moved;
 		struct json *o = json_object();
 
 		set_text(o, "metric", f->metric);
 		json_set_text(o, "unit", report_unit_of(f->metric));
-		json_set_number(o, "before", f->base);
-		json_set_number(o, "after", f->treatment);
-		json_set_number(o, "change", f->change);
-		json_set_text(o, "direction", words[report_judge(f->metric, f->change) + 1]);
+		json_set_number(o, "before", p->before);
+		json_set_number(o, "after", p->after);
+		json_set_number(o, "est", p->effect.est);
+		json_set_number(o, "lo", p->effect.lo);
+		json_set_number(o, "hi", p->effect.hi);
+		json_set_i64(o, "pairs", (int64_t)p->effect.n);
+		json_set_text(o, "direction",
+			      p->moved ? words[report_judge(f->metric, change) + 1] : NULL);
 		json_add(a, o);
 	}
 	return a;
@@ -478,9 +484,9 @@ static struct json *hypotheses(const struct report *r)
 		else
 			json_set_text(o, "verdict", NULL);
 		json_set(o, "looks", looks(r, h));
-		json_set(o, "other_metrics", effects(h));
+		json_set(o, "other_metrics", effects(&h->effects));
 		json_set(o, "shown", proofs(h));
-		json_set_number(o, "trial_s", h->trial_s);
+		json_set_number(o, "trial_s", h->effects.trial_s);
 		json_add(a, o);
 	}
 	return a;

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "experiments/stats.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/report/pairs.h"
 
 /* -- cost of a unit ----------------------------------------------------------------------------
  */
@@ -100,49 +100,21 @@ static int load_costs(struct db *db, struct report *r, const struct stage_row *s
 /* -- two objectives ----------------------------------------------------------------------------
  */
 
-static double block_mean(const struct value_row *v, size_t n, int64_t block, int64_t arm)
-{
-	double sum = 0;
-	size_t k = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (v[i].block == block && v[i].arm == arm && v[i].state == TRIAL_OK &&
-		    v[i].value > 0) {
-			sum += log(v[i].value);
-			k++;
-		}
-	return k ? sum / (double)k : NAN;
-}
-
 /* Paired effect of an arm on one metric, relative, + is better. */
 static int effect(struct db *db, const struct stage_row *s, size_t arm, const char *metric,
 		  const char *stat, enum better better, struct report_estimate *out, struct err *e)
 {
+	_cleanup_free_ struct pairs_value *x = NULL;
 	struct value_row *v = NULL;
-	_cleanup_free_ double *d = NULL;
-	struct stats_mean_ci ci;
-	size_t n = 0, k = 0;
+	size_t n = 0;
 	int rc = query_stage_values(db, s->id, metric, stat, &v, &n, e);
 
 	if (rc < 0)
 		return rc;
-	d = xcalloc(n + 1, sizeof *d);
-	for (size_t i = 0; i < n; i++) {
-		double x;
-
-		if (i && v[i].block == v[i - 1].block)
-			continue;
-		x = block_mean(v, n, v[i].block, s->arms[arm].id) -
-		    block_mean(v, n, v[i].block, s->arms[0].id);
-		if (isfinite(x))
-			d[k++] = better == BETTER_DOWN ? -x : x;
-	}
+	x = xcalloc(n + 1, sizeof *x);
+	*out = pairs_logs(x, pairs_of_values(v, n, x), s->arms[0].id, s->arms[arm].id, better, NULL)
+		       .effect;
 	value_rows_free(v, n);
-	ci = stats_mean_ci(d, k, 0.95);
-	*out = (struct report_estimate){.est = stats_relative(ci.mean),
-					.lo = stats_relative(ci.lo),
-					.hi = stats_relative(ci.hi),
-					.n = k};
 	return 0;
 }
 

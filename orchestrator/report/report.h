@@ -17,6 +17,27 @@
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/str.h"
 
+struct report_estimate {
+	double est, lo, hi; /* relative; 95 % t-interval of n pairs */
+	size_t n;
+};
+/* From one arm to another, over the blocks in which both were measured; NaN: unknown. */
+struct report_pairs {
+	double before, after;
+	struct report_estimate effect;
+	int moved; /* the interval lies above 0: 1, below: -1, else 0 */
+};
+/* What a stage showed beside the objective: treatment against baseline. */
+struct report_effects {
+	struct report_effect {
+		char *metric;
+		struct report_pairs pairs; /* + is more, whether that is good or not */
+	} * v;
+	size_t n;
+	/* What its timed trials took: seconds, and hours of all their devices; 0: not known. */
+	double trial_s, gpu_hours;
+};
+
 /* Mean and spread of the objective for one arm of a stage, in the objective's unit. */
 struct report_arm {
 	char *label, *config_text;
@@ -38,11 +59,13 @@ enum report_part {
 	PART_REST,
 };
 enum { REPORT_PARTS = PART_REST + 1 };
-/* Of a configuration that was looked at under the profiler. */
+/* Of a configuration that was looked at under the profiler; or, as far as its timed trials tell, of
+ * the two that the final stage compared. */
 struct report_profile {
 	int round;
 	char *config_text;
-	double part[REPORT_PARTS];
+	double part[REPORT_PARTS]; /* NaN: not told apart, and in PART_REST */
+	bool profiler;
 };
 
 /* A stage as it went. */
@@ -65,15 +88,9 @@ struct report_hypothesis {
 	struct verdict_row verdict; /* last one */
 	struct verdict_row *looks;  /* every look, in order */
 	size_t n_looks;
-	double screen_mean; /* relative; NaN: not screened */
-	size_t screen_runs; /* timed runs of its arm in screens */
-	/* effect on the other metrics in its confirm stage: relative change of the means */
-	struct report_effect {
-		char *metric;
-		double base, treatment, change;
-	} * effects;
-	size_t n_effects;
-	double trial_s; /* time of the trials that its arms took in confirm stages */
+	double screen_mean;            /* relative; NaN: not screened */
+	size_t screen_runs;            /* timed runs of its arm in screens */
+	struct report_effects effects; /* of its confirm stage */
 	/* The stage of its newest look, its confirm stage or the screen that found it invalid:
 	 * index in report.stages; -1 when it was not tested. */
 	int stage;
@@ -87,15 +104,11 @@ struct report_unit_cost {
 	const char *unit; /* "sample"; static */
 	double per_s, node_hours, gpu_hours, net_bytes, storage_ops;
 };
-struct report_estimate {
-	double est, lo, hi; /* relative, + is better; 95 % t-interval of n pairs */
-	size_t n;
-};
 /* An arm in both objectives of the campaign. */
 struct report_tradeoff {
 	char *label;
 	enum stage_kind stage;
-	struct report_estimate first, second;
+	struct report_estimate first, second; /* + is better */
 	bool beaten; /* another arm or the baseline is as good in both, and better in one */
 };
 
@@ -105,9 +118,9 @@ struct report_sizes {
 	enum stage_kind stage;
 	int round;
 	struct report_size {
-		double bytes, base, treatment; /* GB/s: geometric means over the blocks */
-		struct report_estimate effect;
-	} * v; /* by size */
+		double bytes;
+		struct report_pairs pairs; /* before, after: GB/s; + is better */
+	} * v;                             /* by size */
 	size_t n;
 };
 
@@ -172,7 +185,8 @@ struct report {
 	struct fix_row fix;
 	struct guard_row *fix_guards; /* what guards said in the final stage and the soak */
 	size_t n_fix_guards;
-	struct config fix_config; /* when has_fix */
+	struct config fix_config;          /* when has_fix */
+	struct report_effects fix_effects; /* of the final stage */
 	/* The baseline in numbers; NaN unknown. noise: log sd of an arm within a block. smallest:
 	 * gain that a confirm stage finds with 80 % power at that noise. */
 	double base_mean, noise, smallest, aa_effect, aa_lo, aa_hi;
@@ -196,6 +210,7 @@ struct report {
 	struct alpha_ledger alpha;
 	struct source_row *sources; /* the texts that the campaign runs on */
 	size_t n_sources;
+	char *environment; /* JSON object of texts: of the newest stage that knows it; NULL */
 	enum report_target target;
 };
 
@@ -230,6 +245,7 @@ enum report_dimension {
 enum { DIMENSIONS = DIMENSION_CORRECTNESS + 1 };
 const char *report_dimension_name(enum report_dimension d); /* "throughput", ... */
 enum report_dimension report_dimension_of(const char *metric);
+const char *report_part_name(enum report_part p);     /* "computing", ... */
 const char *report_target_name(enum report_target t); /* "none", "met", "missed", "open" */
 const char *report_unit_of(const char *metric);       /* "" when not in the catalogue */
 /* As hypothesis_state_name(), for people: "screened out". */
@@ -244,6 +260,23 @@ char *report_bundle(const struct report *r, const struct hypothesis_row *h);
 double report_energy_per_sample(const struct report *r);
 /* +1: such a change is for the better, -1: for the worse, 0: neither, or not known. */
 int report_judge(const char *metric, double change);
+/* What became of a hypothesis in the end. */
+enum report_fate {
+	FATE_ACCEPTED,
+	FATE_REFUTED,  /* no useful gain, worse, equivalent, or a guard */
+	FATE_UNJUDGED, /* inconclusive, or invalid */
+	FATE_SCREENED_OUT,
+	FATE_NOT_TRIED, /* or taken out by lint */
+	FATE_OPEN,
+};
+enum { FATES = FATE_OPEN + 1 };
+enum report_fate report_fate_of(const struct report_hypothesis *h);
+const char *report_fate_name(enum report_fate f); /* "accepted", "not_tried", ...: for programs */
+/* Devices of a node: as the campaign asks for them, else as its trials were counted; NaN. */
+double report_gpus_per_node(const struct report *r);
+/* The first arms of the stage that measured the fix; NULL: there is none. */
+const struct report_stage *report_final(const struct report *r);
+
 /* Hypotheses whose last verdict has an estimate, largest effect first: out (room for n_hyps) gets
  * indices into hyps; returns their number. */
 size_t report_ranking(const struct report *r, size_t *out);

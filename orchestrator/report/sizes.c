@@ -1,58 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/report/sizes.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-#include "experiments/stats.h"
 #include "orchestrator/base/mem.h"
-
-/* Mean of the logarithms of an arm in one block; rows are of one size. NaN: not measured. */
-static double log_mean(const struct curve_row *v, size_t n, int block, int64_t arm)
-{
-	double sum = 0;
-	size_t k = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (v[i].block_index == block && v[i].arm == arm && v[i].value > 0) {
-			sum += log(v[i].value);
-			k++;
-		}
-	return k ? sum / (double)k : NAN;
-}
+#include "orchestrator/report/pairs.h"
 
 /* One size: paired over the blocks in which both arms were measured. */
 static struct report_size size_of(const struct curve_row *v, size_t n, int64_t base, int64_t arm)
 {
-	_cleanup_free_ double *d = xcalloc(n + 1, sizeof *d);
-	struct report_size s = {.bytes = v[0].x, .base = NAN, .treatment = NAN};
-	double a = 0, b = 0;
-	struct stats_mean_ci ci;
-	size_t k = 0;
+	_cleanup_free_ struct pairs_value *x = xcalloc(n + 1, sizeof *x);
 
-	for (size_t i = 0; i < n; i++) {
-		double x, y;
-
-		if (i && v[i].block_index == v[i - 1].block_index)
-			continue;
-		x = log_mean(v, n, v[i].block_index, base);
-		y = log_mean(v, n, v[i].block_index, arm);
-		if (!isfinite(x) || !isfinite(y))
-			continue;
-		a += x;
-		b += y;
-		d[k++] = y - x;
-	}
-	ci = stats_mean_ci(d, k, 0.95);
-	if (k) {
-		s.base = exp(a / (double)k);
-		s.treatment = exp(b / (double)k);
-	}
-	s.effect = (struct report_estimate){.est = stats_relative(ci.mean),
-					    .lo = stats_relative(ci.lo),
-					    .hi = stats_relative(ci.hi),
-					    .n = k};
-	return s;
+	return (struct report_size){.bytes = v[0].x,
+				    .pairs = pairs_logs(x, pairs_of_curve(v, n, x), base, arm,
+							BETTER_UP, NULL)};
 }
 
 static void add_arm(struct report *r, const struct stage_row *s, size_t arm,
@@ -71,7 +32,7 @@ static void add_arm(struct report *r, const struct stage_row *s, size_t arm,
 		for (j = i; j < n && v[j].x == v[i].x; j++)
 			;
 		one = size_of(v + i, j - i, s->arms[0].id, s->arms[arm].id);
-		if (one.effect.n == 0)
+		if (one.pairs.effect.n == 0)
 			continue;
 		o->v = xgrow(o->v, o->n, &n_sizes, sizeof *o->v);
 		o->v[o->n++] = one;
@@ -112,12 +73,12 @@ static struct json *size_json(const struct report_size *s)
 	struct json *o = json_object();
 
 	json_set_number(o, "size_bytes", s->bytes);
-	json_set_number(o, "before", s->base);
-	json_set_number(o, "after", s->treatment);
-	json_set_number(o, "est", s->effect.est);
-	json_set_number(o, "lo", s->effect.lo);
-	json_set_number(o, "hi", s->effect.hi);
-	json_set_i64(o, "n", (int64_t)s->effect.n);
+	json_set_number(o, "before", s->pairs.before);
+	json_set_number(o, "after", s->pairs.after);
+	json_set_number(o, "est", s->pairs.effect.est);
+	json_set_number(o, "lo", s->pairs.effect.lo);
+	json_set_number(o, "hi", s->pairs.effect.hi);
+	json_set_i64(o, "n", (int64_t)s->pairs.effect.n);
 	return o;
 }
 

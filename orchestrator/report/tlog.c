@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/report/tlog.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "experiments/derive.h"
@@ -9,12 +10,12 @@
 #include "orchestrator/report/doc.h"
 #include "orchestrator/report/recorded.h"
 
-tlog_section *const tlog_sections[] = {tlog_head,       tlog_summary,    tlog_target,
-				       tlog_baseline,   tlog_hypotheses, tlog_experiment,
-				       tlog_validation, tlog_fixing,     tlog_ranking,
-				       tlog_canaries,   tlog_tradeoffs,  tlog_sizes,
-				       tlog_negatives,  tlog_faults,     tlog_quality,
-				       tlog_events,     tlog_alpha,      tlog_cost,
+tlog_section *const tlog_sections[] = {tlog_head,       tlog_summary,    tlog_story,
+				       tlog_target,     tlog_baseline,   tlog_hypotheses,
+				       tlog_experiment, tlog_validation, tlog_fixing,
+				       tlog_ranking,    tlog_negatives,  tlog_canaries,
+				       tlog_tradeoffs,  tlog_sizes,      tlog_environment,
+				       tlog_record,     tlog_alpha,      tlog_cost,
 				       tlog_unit_costs, tlog_reproduce,  NULL};
 
 bool tlog_tests(const struct report *r)
@@ -47,11 +48,37 @@ const char *tlog_outcome(const struct report_hypothesis *h)
 			      : _(report_state_text(h->row.state));
 }
 
+static const char *reason_of(const struct report_hypothesis *h)
+{
+	return h->has_verdict && h->verdict.reason ? h->verdict.reason : h->row.reason;
+}
+
+void tlog_verdict(const struct report_hypothesis *h, struct doc *doc)
+{
+	_cleanup_free_ char *why = recorded_text(reason_of(h));
+	bool open = h->n_looks && !h->has_verdict;
+	char effect[DOC_FIGURES_MAX];
+
+	tlog_change(doc, &h->row);
+	doc_printf(doc, ": **%s**", open ? P_("verdict", "open") : tlog_outcome(h));
+	if (h->has_verdict && h->verdict.pending_convergence)
+		doc_str(doc, ", pending convergence");
+	if (h->has_verdict && h->verdict.n > 0)
+		doc_printf(doc, ", %s over %d pairs",
+			   doc_effect_text(effect, h->verdict.est, h->verdict.lo, h->verdict.hi),
+			   h->verdict.n);
+	if (h->has_verdict && isfinite(h->row.gain))
+		doc_printf(doc, " (expected %s)", doc_percent_text(effect, h->row.gain, 1));
+	if (h->has_verdict && h->verdict.effect_unproved)
+		doc_str(doc, " (effect unproved)");
+	if (why)
+		doc_printf(doc, ": %s", why);
+}
+
 /* In the units that sites account in. */
 void tlog_node_cost(const struct report *r, double node_s, struct doc *doc)
 {
-	int gpus = r->recipe->resources.gpus_per_node;
-	double price = r->recipe->budget.gpu_hour_price;
+	double gpus = report_gpus_per_node(r), price = r->recipe->budget.gpu_hour_price;
 
 	doc_printf(doc, ", %.3f node-hours", node_s / 3600);
 	if (gpus > 0)

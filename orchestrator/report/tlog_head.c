@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who ran what, the story in words, and what was asked for. */
+/* Who ran what, and what was asked for. */
 #include <math.h>
-#include <string.h>
 
 #include "orchestrator/base/lang.h"
 #include "orchestrator/report/doc.h"
@@ -22,29 +21,6 @@ void tlog_head(const struct report *r, struct doc *doc)
 	if (c->ended_us > 0)
 		doc_printf(doc, ", ended %s", doc_time_text(ended, c->ended_us));
 	doc_printf(doc, ".\nWorkspace `%s`.\n", r->workspace);
-}
-
-/* The summary's lines as a list; what it indents is a list below. */
-void tlog_summary(const struct report *r, struct doc *doc)
-{
-	struct buf text = {0};
-
-	report_summary(r, &text);
-	doc_title(doc, 2, "In short");
-	for (char *line = text.data; line && *line;) {
-		size_t n = strcspn(line, "\n");
-		bool inner = str_starts(line, "  ");
-		bool more = line[n] == '\n';
-
-		line[n] = '\0';
-		if (inner)
-			doc_subitem(doc);
-		else
-			doc_item(doc);
-		doc_text(doc, line + strspn(line, " "));
-		line += n + more;
-	}
-	buf_free(&text);
 }
 
 static void guard_text(const struct guard *g, struct doc *doc)
@@ -81,7 +57,7 @@ static void objective(const struct report *r, struct doc *doc)
 			   p->objective_stat, better);
 }
 
-static const char *target_word(enum report_target t)
+const char *tlog_target_word(enum report_target t)
 {
 	switch (t) {
 	case TARGET_NONE:
@@ -108,7 +84,7 @@ static void target(const struct report *r, struct doc *doc)
 	}
 	doc_number_text(goal, r->recipe->target);
 	doc_number_text(mean, fixed ? r->final_mean : r->base_mean);
-	doc_printf(doc, "Target: %s %s: **%s**", goal, unit, target_word(r->target));
+	doc_printf(doc, "Target: %s %s: **%s**", goal, unit, tlog_target_word(r->target));
 	doc_printf(doc,
 		   fixed ? " (%s %s measured in the final stage"
 			 : " (%s %s measured in the baseline",
@@ -132,6 +108,9 @@ void tlog_target(const struct report *r, struct doc *doc)
 	objective(r, doc);
 	target(r, doc);
 	doc_printf(doc, "Smallest useful gain: %s.\n", doc_percent_text(least, p->min_effect, 1));
+	if (p->better == BETTER_DOWN)
+		doc_str(doc, "Less is better: a gain of +25 % is a value that is 1.25 times "
+			     "smaller.\n");
 	for (size_t i = 0; i < p->n_guards; i++) {
 		doc_str(doc, i ? "; " : "Guards: ");
 		guard_text(&p->guards[i], doc);

@@ -27,6 +27,28 @@ static bool leads(const struct report *r, const struct signal_row *s)
 	       (str_eq(s->stat, "value") && !signal_stat(r, s->metric, "mean"));
 }
 
+/* It stood at 0 in every trial: no row of its own. */
+static bool is_zero(const struct signal_row *s)
+{
+	return s->mean == 0 && s->sd == 0;
+}
+
+static void zeros(const struct report *r, struct doc *doc)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_signals; i++) {
+		if (!leads(r, &r->signals[i]) || !is_zero(&r->signals[i]))
+			continue;
+		if (n == 0)
+			doc_para(doc);
+		doc_str(doc, n++ ? ", " : "0 in every trial: ");
+		doc_code(doc, r->signals[i].metric);
+	}
+	if (n)
+		doc_str(doc, ".");
+}
+
 static void signal_table(const struct report *r, enum report_dimension d, struct doc *doc)
 {
 	static const struct doc_column c[] = {
@@ -37,7 +59,7 @@ static void signal_table(const struct report *r, enum report_dimension d, struct
 	for (size_t i = 0; i < r->n_signals; i++) {
 		const struct signal_row *s = &r->signals[i], *p95;
 
-		if (!leads(r, s) || report_dimension_of(s->metric) != d)
+		if (!leads(r, s) || is_zero(s) || report_dimension_of(s->metric) != d)
 			continue;
 		if (!any) {
 			doc_title(doc, 4, report_dimension_name(d));
@@ -109,7 +131,8 @@ void tlog_baseline(const struct report *r, struct doc *doc)
 		   doc_effect_text(text, r->aa_effect, r->aa_lo, r->aa_hi));
 	doc_item(doc);
 	doc_printf(doc, "Smallest gain that a validation finds with 80 %% power at this noise: %s",
-		   doc_percent_text(text, r->smallest, 1));
+		   r->noise == 0 ? _("any, the values do not vary")
+				 : doc_percent_text(text, r->smallest, 1));
 	for (size_t i = 0; i < r->n_stages; i++) {
 		if (r->stages[i].kind != STAGE_AA)
 			continue;
@@ -122,6 +145,7 @@ void tlog_baseline(const struct report *r, struct doc *doc)
 	doc_title(doc, 3, "Signals");
 	for (int d = 0; d < DIMENSIONS; d++)
 		signal_table(r, (enum report_dimension)d, doc);
+	zeros(r, doc);
 	if (r->recipe->n_knobs)
 		knob_table(r, doc);
 }
@@ -185,12 +209,39 @@ static void hypothesis_table(const struct report *r, struct doc *doc)
 	}
 }
 
+static void split_table(const struct report *r, struct doc *doc)
+{
+	struct doc_column c[REPORT_PARTS + 3] = {
+		{"round", true}, {"configuration", false}, {"seen by", false}};
+
+	if (r->n_profiles == 0)
+		return;
+	for (size_t k = 0; k < REPORT_PARTS; k++)
+		c[k + 3] = (struct doc_column){report_part_name((enum report_part)k), true};
+	doc_title(doc, 3, "Where the time of a step goes");
+	doc_table(doc, c, ARRAY_LEN(c));
+	for (size_t i = 0; i < r->n_profiles; i++) {
+		const struct report_profile *p = &r->profiles[i];
+
+		doc_row(doc);
+		doc_cell_i64(doc, p->round);
+		doc_cell_code(doc, p->config_text);
+		doc_cell(doc, p->profiler ? _("a profiler") : _("timed trials"));
+		for (size_t k = 0; k < REPORT_PARTS; k++)
+			if (isfinite(p->part[k]))
+				doc_cell_printf(doc, "%.1f %%", 100 * p->part[k]);
+			else
+				doc_cell(doc, NULL);
+	}
+}
+
 void tlog_hypotheses(const struct report *r, struct doc *doc)
 {
 	if (r->recipe->canary.blocks)
 		return;
 	doc_title(doc, 2, "2. Hypotheses");
 	findings(r, doc);
+	split_table(r, doc);
 	if (r->n_hyps)
 		hypothesis_table(r, doc);
 }

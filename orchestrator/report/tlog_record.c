@@ -32,13 +32,13 @@ static const char *fault_word(const struct fault_row *f)
 			    : lang_word("attempt_state", f->state);
 }
 
-void tlog_faults(const struct report *r, struct doc *doc)
+static void faults(const struct report *r, struct doc *doc)
 {
 	static const struct doc_column c[] = {{"stage", false},  {"block", true}, {"attempt", true},
 					      {"slot", true},    {"arm", false},  {"state", false},
 					      {"reason", false}, {"log", false}};
 
-	doc_title(doc, 2, "Trials that failed, attempts that were void");
+	doc_title(doc, 3, "Trials that failed, attempts that were void");
 	if (r->n_faults == 0) {
 		doc_say(doc, "None.");
 		return;
@@ -63,14 +63,14 @@ void tlog_faults(const struct report *r, struct doc *doc)
 	rows_left_out(doc, r->n_faults);
 }
 
-void tlog_quality(const struct report *r, struct doc *doc)
+static void quality(const struct report *r, struct doc *doc)
 {
 	static const struct doc_column c[] = {{"stage", false},  {"block", true},
 					      {"attempt", true}, {"slot", true},
 					      {"rule", false},   {"attempt is", false},
 					      {"finding", false}};
 
-	doc_title(doc, 2, "Trial quality");
+	doc_title(doc, 3, "Trial quality");
 	doc_say(doc, "Rules over the trials of each attempt, blind to their arms. ");
 	if (r->n_quality == 0) {
 		doc_str(doc, "Nothing was found.");
@@ -97,9 +97,9 @@ void tlog_quality(const struct report *r, struct doc *doc)
 	rows_left_out(doc, r->n_quality);
 }
 
-void tlog_events(const struct report *r, struct doc *doc)
+static void events(const struct report *r, struct doc *doc)
 {
-	doc_title(doc, 2, "Events");
+	doc_title(doc, 3, "Events");
 	for (size_t i = 0; i < r->n_events && i < ROWS_MAX; i++) {
 		_cleanup_free_ char *kind = recorded_text(r->events[i].kind),
 				    *text = recorded_text(r->events[i].text);
@@ -112,6 +112,14 @@ void tlog_events(const struct report *r, struct doc *doc)
 	if (r->n_events == 0)
 		doc_say(doc, "None.");
 	rows_left_out(doc, r->n_events);
+}
+
+void tlog_record(const struct report *r, struct doc *doc)
+{
+	doc_title(doc, 2, "What went wrong on the way");
+	faults(r, doc);
+	quality(r, doc);
+	events(r, doc);
 }
 
 /* -- accounts, reproduction ------------------------------------------------------------------- */
@@ -149,8 +157,7 @@ static void account(const struct report *r, struct doc *doc)
 					      {"node-hours", true},
 					      {"GPU-hours", true},
 					      {"share", true}};
-	int gpus = r->recipe->resources.gpus_per_node;
-	double total = 0;
+	double gpus = report_gpus_per_node(r), total = 0;
 
 	for (size_t i = 0; i < r->n_account; i++)
 		total += r->account[i].node_s;

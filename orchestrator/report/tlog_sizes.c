@@ -32,12 +32,21 @@ static void arm_rows(const struct report_sizes *s, struct doc *doc)
 		doc_cell_code(doc, s->label);
 		doc_cell(doc, lang_word("stage_kind", stage_kind_name(s->stage)));
 		doc_cell(doc, size_text(x->bytes, size));
-		doc_cell_number(doc, x->base);
-		doc_cell_number(doc, x->treatment);
-		doc_cell_percent(doc, x->effect.est, 1);
-		doc_cell_interval(doc, x->effect.lo, x->effect.hi);
-		doc_cell_i64(doc, (int64_t)x->effect.n);
+		doc_cell_number(doc, x->pairs.before);
+		doc_cell_number(doc, x->pairs.after);
+		doc_cell_percent(doc, x->pairs.effect.est, 1);
+		doc_cell_interval(doc, x->pairs.effect.lo, x->pairs.effect.hi);
+		doc_cell_i64(doc, (int64_t)x->pairs.effect.n);
 	}
+}
+
+/* What a test measured stands for what the screen before it did. */
+static bool only_screened(const struct report *r)
+{
+	for (size_t i = 0; i < r->n_sizes; i++)
+		if (r->sizes[i].stage == STAGE_CONFIRM || r->sizes[i].stage == STAGE_FINAL)
+			return false;
+	return true;
 }
 
 void tlog_sizes(const struct report *r, struct doc *doc)
@@ -52,9 +61,10 @@ void tlog_sizes(const struct report *r, struct doc *doc)
 	doc_title(doc, 2, "Bus bandwidth by size");
 	doc_table(doc, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < r->n_sizes; i++)
-		arm_rows(&r->sizes[i], doc);
+		if (r->sizes[i].stage != STAGE_SCREEN || only_screened(r))
+			arm_rows(&r->sizes[i], doc);
 	doc_say(doc,
 		"Against the baseline of the same blocks (stage aa: against itself, which is "
 		"the noise), with the 95 % t-interval of the pairs, each size by itself. Verdicts "
-		"rest on the objective alone.");
+		"rest on the objective alone. All screens are in the JSON form.");
 }

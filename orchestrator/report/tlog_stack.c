@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Of step 5: what stacking the winners showed, and where the stages ran. */
+/* How changes act on each other: what stacking the winners showed, and what a change did from
+ * another starting point. */
 #include "orchestrator/report/tlog.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "orchestrator/base/lang.h"
@@ -24,7 +26,7 @@ static const char *ablation_words(const struct ablation_row *a)
 	return "";
 }
 
-void tlog_ablation(const struct report *r, struct doc *doc)
+static void ablation(const struct report *r, struct doc *doc)
 {
 	static const struct doc_column c[] = {{"removed from the fix", false},
 					      {"pairs", true},
@@ -34,7 +36,6 @@ void tlog_ablation(const struct report *r, struct doc *doc)
 
 	if (r->n_ablations == 0)
 		return;
-	doc_title(doc, 3, "Interactions found when winners were stacked");
 	doc_say(doc,
 		"Each accepted change was removed once from the fix, all arms in the same blocks. A "
 		"change no longer pays when the one-sided 95 % bound of the cost of its removal lies "
@@ -57,23 +58,86 @@ void tlog_ablation(const struct report *r, struct doc *doc)
 	}
 }
 
-void tlog_nodes(const struct report *r, struct doc *doc)
+/* Best known effect: that of its test, else the mean of its screen; NaN: none. */
+static double effect_of(const struct report_hypothesis *h)
 {
-	int64_t stage = 0;
+	return h->has_verdict && isfinite(h->verdict.est) ? h->verdict.est : h->screen_mean;
+}
 
-	if (r->n_nodes == 0)
-		return;
-	doc_say(doc, "Nodes that were used (with the valid blocks on each):");
-	for (size_t i = 0; i < r->n_nodes; i++) {
-		const struct node_row *n = &r->nodes[i];
+/* The next hypothesis about the same change that was measured; NULL. */
+static const struct report_hypothesis *again(const struct report *r, size_t i)
+{
+	const struct hypothesis_row *a = &r->hyps[i].row;
 
-		if (n->stage != stage) {
-			doc_item(doc);
-			doc_printf(doc, "%s: ", lang_word("stage_kind", stage_kind_name(n->kind)));
-		} else {
-			doc_str(doc, ", ");
-		}
-		stage = n->stage;
-		doc_printf(doc, "%s (%d)", n->node, n->blocks);
+	for (size_t k = i + 1; k < r->n_hyps; k++) {
+		const struct hypothesis_row *b = &r->hyps[k].row;
+
+		if (b->round > a->round && str_eq(a->knob, b->knob) && str_eq(a->value, b->value) &&
+		    isfinite(effect_of(&r->hyps[k])))
+			return &r->hyps[k];
 	}
+	return NULL;
+}
+
+static const char *base_of_round(const struct report *r, int round)
+{
+	for (size_t i = 0; i < r->n_stages; i++)
+		if (r->stages[i].round == round && r->stages[i].n_arms &&
+		    (r->stages[i].kind == STAGE_SCREEN || r->stages[i].kind == STAGE_CONFIRM))
+			return r->stages[i].arms[0].config_text;
+	return NULL;
+}
+
+static void elsewhere(const struct report *r, struct doc *doc)
+{
+	static const struct doc_column c[] = {{"knob", false},      {"change", false},
+					      {"from", false},      {"effect", true},
+					      {"then from", false}, {"effect", true}};
+	size_t same = 0, n = 0;
+
+	for (size_t i = 0; i < r->n_hyps; i++) {
+		const struct report_hypothesis *h = &r->hyps[i], *next = again(r, i);
+
+		if (!next || !isfinite(effect_of(h)))
+			continue;
+		if (fabs(effect_of(h) - effect_of(next)) < r->recipe->min_effect) {
+			same++;
+			continue;
+		}
+		if (n++ == 0)
+			doc_table(doc, c, ARRAY_LEN(c));
+		doc_row(doc);
+		tlog_cell_change(doc, &h->row);
+		doc_cell_code(doc, base_of_round(r, h->row.round));
+		doc_cell_percent(doc, effect_of(h), 1);
+		doc_cell_code(doc, base_of_round(r, next->row.round));
+		doc_cell_percent(doc, effect_of(next), 1);
+	}
+	if (n)
+		doc_say(doc, "The same change from two starting points: where its effect differs, "
+			     "it acts on what was accepted between. Effects of a screen rank, "
+			     "they claim nothing.");
+	if (same) {
+		doc_para(doc);
+		doc_printf(doc,
+			   "Measured from two starting points, with effects less than the smallest "
+			   "useful one apart: %zu.",
+			   same);
+	}
+}
+
+void tlog_interactions(const struct report *r, struct doc *doc)
+{
+	size_t accepted = 0;
+
+	for (size_t i = 0; i < r->n_hyps; i++)
+		accepted += report_fate_of(&r->hyps[i]) == FATE_ACCEPTED;
+	doc_title(doc, 3, "Interactions");
+	if (r->n_ablations == 0)
+		doc_say(doc, accepted < 2
+				     ? "Fewer than two changes were accepted: there was nothing "
+				       "to stack."
+				     : "The accepted changes were not taken out again one by one.");
+	ablation(r, doc);
+	elsewhere(r, doc);
 }

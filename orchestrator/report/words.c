@@ -23,6 +23,23 @@ const char *report_dimension_name(enum report_dimension d)
 	return "";
 }
 
+const char *report_part_name(enum report_part p)
+{
+	switch (p) {
+	case PART_COMPUTE:
+		return N_("computing");
+	case PART_COMMUNICATION:
+		return N_("communication in the open");
+	case PART_COPIES:
+		return N_("copies");
+	case PART_DATA:
+		return N_("waiting for data");
+	case PART_REST:
+		return N_("idle, rest");
+	}
+	return "";
+}
+
 const char *report_target_name(enum report_target t)
 {
 	switch (t) {
@@ -143,4 +160,54 @@ size_t report_ranking(const struct report *r, size_t *out)
 		n++;
 	}
 	return n;
+}
+
+enum report_fate report_fate_of(const struct report_hypothesis *h)
+{
+	enum verdict_outcome o;
+
+	if (h->has_verdict && verdict_outcome_parse(h->verdict.outcome, &o))
+		return o == VERDICT_ACCEPTED                               ? FATE_ACCEPTED
+		       : o == VERDICT_INVALID || o == VERDICT_INCONCLUSIVE ? FATE_UNJUDGED
+									   : FATE_REFUTED;
+	switch (h->row.state) {
+	case HYP_SCREENED_OUT:
+		return FATE_SCREENED_OUT;
+	case HYP_LINTED_OUT:
+	case HYP_NOT_TRIED:
+		return FATE_NOT_TRIED;
+	case HYP_PROPOSED:
+	case HYP_TESTED:
+		break;
+	}
+	return FATE_OPEN;
+}
+
+const char *report_fate_name(enum report_fate f)
+{
+	static const char *const names[] = {"accepted",     "refuted",   "unjudged",
+					    "screened_out", "not_tried", "open"};
+
+	return names[f];
+}
+
+double report_gpus_per_node(const struct report *r)
+{
+	const struct resources *res = &r->recipe->resources;
+	double hours = signal_rows_mean(r->signals, r->n_signals, "trial_gpu_hours");
+	double wall = signal_rows_mean(r->signals, r->n_signals, "trial_wall_s");
+
+	if (res->gpus_per_node > 0)
+		return res->gpus_per_node;
+	if (!(hours > 0) || !(wall > 0))
+		return NAN;
+	return round(hours * 3600 / wall / (res->nodes > 0 ? res->nodes : 1));
+}
+
+const struct report_stage *report_final(const struct report *r)
+{
+	for (size_t i = r->n_stages; i-- > 0;)
+		if (r->stages[i].kind == STAGE_FINAL && r->stages[i].n_arms > 1)
+			return &r->stages[i];
+	return NULL;
 }

@@ -114,8 +114,8 @@ static struct report_arm sample_final[] = {
 	{"num_workers=2", "num_workers=2", 4, 0, 1275, 10, sample_after, 4},
 };
 static struct report_profile sample_profiles[] = {
-	{1, "default", {0.6, 0.125, 0.025, 0.2, 0.05}},
-	{2, "num_workers=2", {0.8, 0.125, 0.025, 0, 0.05}},
+	{1, "default", {0.6, 0.125, 0.025, 0.2, 0.05}, true},
+	{2, "num_workers=2", {0.8, 0.125, 0.025, 0, 0.05}, true},
 };
 static struct run_row sample_runs[] = {
 	{1, 0, 1, ATTEMPT_VALID, NULL, SAMPLE_T0, SAMPLE_T0 + 60 * SAMPLE_S},
@@ -239,11 +239,12 @@ static struct verdict_row sample_guarded[] = {
 	 .at_us = SAMPLE_T0 + 200 * SAMPLE_S},
 };
 static struct report_effect sample_effects[] = {
-	{"data_wait_ratio", 0.3, 0.02, -0.9333333333},
-	{"loss", 2.5, 2.5, 0},
-	{"throughput_samples_per_s", 1000, 1280, 0.28},
-	{"tree_procs", 1, 3, 2},
-	{"cpu_iowait_pct", 0, 3, NAN},
+	{"cpu_iowait_pct", {0, 3, {NAN, NAN, NAN, 4}, 1}},
+	{"data_wait_ratio", {0.3, 0.02, {-0.9333, -0.95, -0.91, 4}, -1}},
+	{"loss", {2.5, 2.5, {0, 0, 0, 4}, 0}},
+	{"throughput_samples_per_s", {1000, 1280, {0.28, 0.25, 0.31, 4}, 1}},
+	{"tree_procs", {1, 3, {2, 2, 2, 4}, 1}},
+	{"trial_wall_s", {15, 15.1, {0.0067, -0.02, 0.03, 4}, 0}},
 };
 static struct shown_row sample_shown[] = {
 	{"argv", "2", PROOF_DELIVERED, 32},
@@ -267,9 +268,7 @@ static struct report_hypothesis sample_hyps[] = {
 	 .looks = sample_looks,
 	 .n_looks = 2,
 	 .screen_mean = 0.29,
-	 .effects = sample_effects,
-	 .n_effects = 5,
-	 .trial_s = 120.5,
+	 .effects = {.v = sample_effects, .n = 6, .trial_s = 120.5},
 	 .stage = 2,
 	 .proofs = sample_shown,
 	 .n_proofs = 2},
@@ -320,7 +319,7 @@ static struct report_hypothesis sample_hyps[] = {
 	 .looks = sample_guarded,
 	 .n_looks = 1,
 	 .screen_mean = 0.1,
-	 .trial_s = 150,
+	 .effects = {.trial_s = 150},
 	 .stage = 2},
 	{.row = {.id = 15,
 		 .round = 1,
@@ -495,6 +494,8 @@ static inline struct report sample_report(void)
 		.fix_guards = sample_fix_guards,
 		.n_fix_guards = 2,
 		.fix_config = sample_fix,
+		.fix_effects = {.v = sample_effects, .n = 3},
+		.environment = "{\"cpus\":\"32\",\"host\":\"n1\"}",
 		.base_mean = 1002.25,
 		.noise = 0.011,
 		.smallest = 0.034,

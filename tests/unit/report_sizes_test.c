@@ -59,10 +59,10 @@ static void test_each_size_by_itself(void **state)
 	assert_int_equal(r.n_sizes, 1);
 	assert_int_equal(r.sizes[0].n, 2);
 	assert_true(r.sizes[0].v[0].bytes == 1048576);
-	assert_true(fabs(r.sizes[0].v[0].effect.est - 0.1) < 1e-9);
-	assert_true(fabs(r.sizes[0].v[1].effect.est + 0.2) < 1e-9);
-	assert_int_equal(r.sizes[0].v[1].effect.n, 3);
-	assert_true(fabs(r.sizes[0].v[1].treatment - 0.8 * r.sizes[0].v[1].base) < 1e-9);
+	assert_true(fabs(r.sizes[0].v[0].pairs.effect.est - 0.1) < 1e-9);
+	assert_true(fabs(r.sizes[0].v[1].pairs.effect.est + 0.2) < 1e-9);
+	assert_int_equal(r.sizes[0].v[1].pairs.effect.n, 3);
+	assert_true(fabs(r.sizes[0].v[1].pairs.after - 0.8 * r.sizes[0].v[1].pairs.before) < 1e-9);
 	tlog_sizes(&r, &doc);
 	doc_end(&doc);
 	assert_non_null(strstr(b.data, "| 1 MiB |"));

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the cluster says: what jobs took by its accounts, and its nodes. */
+/* What it was measured on: the environment, the nodes; what jobs took by the cluster's accounts. */
 #include "orchestrator/report/tlog.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "orchestrator/base/json.h"
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
@@ -62,7 +65,7 @@ static void ranks(const struct host_row *h, struct doc *doc)
 	doc_cell(doc, text);
 }
 
-void tlog_hosts(const struct report *r, struct doc *doc)
+static void hosts(const struct report *r, struct doc *doc)
 {
 	static const struct doc_column c[] = {{"node", false},
 					      {"allocations", true},
@@ -86,4 +89,64 @@ void tlog_hosts(const struct report *r, struct doc *doc)
 		doc_cell_number(doc, h->clock_ms);
 		doc_cell_number(doc, h->sampler_pct);
 	}
+}
+
+static int seq_of(const struct report *r, int64_t stage)
+{
+	for (size_t i = 0; i < r->n_stages; i++)
+		if (r->stages[i].id == stage)
+			return r->stages[i].seq;
+	return 0;
+}
+
+static void nodes(const struct report *r, struct doc *doc)
+{
+	int64_t stage = 0;
+
+	if (r->n_nodes == 0)
+		return;
+	doc_say(doc, "Nodes that each stage used (with the valid blocks on each):");
+	for (size_t i = 0; i < r->n_nodes; i++) {
+		const struct node_row *n = &r->nodes[i];
+
+		if (n->stage != stage) {
+			doc_item(doc);
+			doc_printf(doc, "%d, %s: ", seq_of(r, n->stage),
+				   lang_word("stage_kind", stage_kind_name(n->kind)));
+		} else {
+			doc_str(doc, ", ");
+		}
+		stage = n->stage;
+		doc_printf(doc, "%s (%d)", n->node, n->blocks);
+	}
+}
+
+static void fingerprint(const char *text, struct doc *doc)
+{
+	static const struct doc_column c[] = {{"environment", false}, {"value", false}};
+	_cleanup_(json_freep) struct json *j = NULL;
+
+	if (!text || json_parse("fingerprint", text, strlen(text), &j, NULL) < 0) {
+		doc_say(doc, "No agent told what its node is.");
+		return;
+	}
+	doc_table(doc, c, ARRAY_LEN(c));
+	for (const struct json *m = json_first(j); m; m = json_next(m)) {
+		_cleanup_free_ char *value = json_type(m) == JSON_STRING ? xstrdup(json_text(m, ""))
+									 : json_print(m, false);
+
+		doc_row(doc);
+		doc_cell(doc, json_key(m));
+		doc_cell(doc, value);
+	}
+}
+
+void tlog_environment(const struct report *r, struct doc *doc)
+{
+	doc_title(doc, 2, "Environment and nodes");
+	if (r->has_fix)
+		doc_say(doc, "The fix holds for this environment and expires when it changes.");
+	fingerprint(r->environment, doc);
+	nodes(r, doc);
+	hosts(r, doc);
 }
