@@ -80,12 +80,14 @@ FAULT_TESTS := $(sort $(wildcard tests/faults/*.bats) $(if $(LONG),$(wildcard te
 SLURM_TESTS := $(sort $(wildcard tests/slurm/*.bats) $(if $(LONG),$(wildcard tests/slurm/long/*.bats)))
 
 # Tables from file names: TYPE TABLE HEADER FILES. None without the header that declares it.
-REGISTRIES := probe cmd sched report_format outlet
+REGISTRIES := probe cmd sched report_format recommend_form outlet
 REG.probe         := probe probe_table probes/probe.h $(wildcard probes/probe_*.c)
 REG.cmd           := cmd cmd_table orchestrator/cmd/cmd.h $(wildcard orchestrator/cmd/cmd_*.c)
 REG.sched         := sched sched_table orchestrator/sched/sched.h $(wildcard orchestrator/sched/sched_*.c)
 REG.report_format := report_format report_format_table orchestrator/report/report.h \
                      $(wildcard orchestrator/report/format_*.c)
+REG.recommend_form := recommend_form recommend_form_table orchestrator/report/recommend.h \
+                     $(wildcard orchestrator/report/form_*.c)
 REG.outlet        := outlet outlet_table orchestrator/report/outlet.h $(wildcard orchestrator/report/outlet_*.c)
 GEN_SRC    := $(foreach r,$(REGISTRIES),$(if $(wildcard $(word 3,$(REG.$(r)))),$(B)/gen/registry_$(r).c)) \
               $(if $(wildcard experiments/db.h),$(B)/gen/migrations.c)

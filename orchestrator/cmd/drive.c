@@ -17,6 +17,7 @@
 #include "orchestrator/cmd/ab.h"
 #include "orchestrator/cmd/progress.h"
 #include "orchestrator/method/fingerprint.h"
+#include "orchestrator/report/recommend.h"
 #include "orchestrator/report/report.h"
 #include "orchestrator/report/text.h"
 #include "orchestrator/script/lint.h"

@@ -74,6 +74,8 @@ void init_resources(struct init *i);
 void init_recognise(struct init *i);
 /* The copy of the script; after the others. */
 void init_script(struct init *i, struct buf *out);
+/* The end of the last command of bash -c's text, inside of its quotes; 0: it cannot be told. */
+size_t init_inner_end(const struct shell_word *w);
 /* The campaign. */
 void init_recipe(struct init *i, struct buf *out);
 

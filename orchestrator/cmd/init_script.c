@@ -5,37 +5,20 @@
 
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/cmd/edits.h"
 #include "orchestrator/cmd/init.h"
 #include "orchestrator/report/text.h"
-
-/* Bytes [start, end) of the script are replaced by text. */
-struct edit {
-	size_t start, end, order;
-	char *text;
-};
 
 struct copy {
 	struct init *i;
 	const struct shell_command *c; /* the launch */
-	struct edit *v;
-	size_t n, cap;
+	struct edits edits;
 	size_t cut; /* bytes from here on are left out; the script's length: none */
 };
 
 static void edit(struct copy *k, size_t start, size_t end, const char *text)
 {
-	k->v = xgrow(k->v, k->n, &k->cap, sizeof *k->v);
-	k->v[k->n] = (struct edit){start, end, k->n, xstrdup(text)};
-	k->n++;
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct edit *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
+	edits_add(&k->edits, start, end, text);
 }
 
 static bool launched_by(const struct init *i, const char *name)
@@ -50,8 +33,7 @@ static bool launched_by(const struct init *i, const char *name)
 
 static const char arguments[] = "${fettle_args[@]+\"${fettle_args[@]}\"}";
 
-/* The end of the last command of bash -c's text, inside of its quotes; 0: it cannot be told. */
-static size_t inner_end(const struct shell_word *w)
+size_t init_inner_end(const struct shell_word *w)
 {
 	size_t n = strlen(w->text), end = 0;
 	struct shell inner = {0};
@@ -71,7 +53,7 @@ static void edit_inner(struct copy *k)
 {
 	const struct shell_word *w = &k->c->words.v[k->i->launch->inner_word];
 	_cleanup_free_ char *behind = xasprintf(" fettle %s", arguments);
-	size_t end = k->i->launch->nested ? 0 : inner_end(w);
+	size_t end = k->i->launch->nested ? 0 : init_inner_end(w);
 
 	if (end == 0 || k->i->launch->inner_word + 1 != k->c->words.n) {
 		init_refuse(k->i, w->line,
@@ -424,18 +406,8 @@ static void put_body(struct copy *k, struct buf *out)
 	const char *nl = strchr(s->text, '\n');
 	size_t at = nl ? (size_t)(nl - s->text) + 1 : s->n;
 
-	qsort(k->v, k->n, sizeof *k->v, by_start);
-	for (size_t n = 0; n < k->n; n++) {
-		const struct edit *e = &k->v[n];
-
-		if (e->start < at || e->start > k->cut)
-			continue;
-		buf_put(out, s->text + at, e->start - at);
-		buf_str(out, e->text);
-		at = e->end;
-	}
-	if (at < k->cut)
-		buf_put(out, s->text + at, k->cut - at);
+	edits_sort(&k->edits);
+	edits_apply(&k->edits, s->text, at, k->cut, out);
 	if (out->len && out->data[out->len - 1] != '\n')
 		buf_char(out, '\n');
 	if (k->cut < s->n)
@@ -479,7 +451,5 @@ void init_script(struct init *i, struct buf *out)
 		   fs_basename(i->s->name));
 	put_prelude(i, out);
 	put_body(&k, out);
-	for (size_t n = 0; n < k.n; n++)
-		free(k.v[n].text);
-	free(k.v);
+	edits_free(&k.edits);
 }

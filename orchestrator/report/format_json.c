@@ -11,6 +11,7 @@
 #include "orchestrator/report/canaries.h"
 #include "orchestrator/report/objectives.h"
 #include "orchestrator/report/sizes.h"
+#include "orchestrator/report/recommend.h"
 #include "orchestrator/report/report.h"
 #include "orchestrator/report/text.h"
 

@@ -281,21 +281,4 @@ const struct report_stage *report_final(const struct report *r);
  * indices into hyps; returns their number. */
 size_t report_ranking(const struct report *r, size_t *out);
 
-/* -- the validated configuration -------------------------------------------------------------- */
-
-extern const char *const recommend_forms[]; /* "config", "env", "json", "sbatch"; NULL at the end */
-
-/* Is there a fix whose gain was seen again on the fresh blocks of the final stage, that breaks no
- * guard there and has not lost its long run? */
-bool recommend_confirmed(const struct report *r);
-
-/* Write the fix: "env" (lines for `set -a; . FILE`, the command as a comment), "sbatch" (a whole
- * script with the campaign's resources), "json" (fettle.recommend/1), "config" (the framework's
- * JSON file with the fix in it; ERR_NOT_FOUND when nothing of it stands there). Its head says what
- * it rests on. ERR_USAGE for another form, ERR_NOT_FOUND with what to do when the campaign has no
- * fix, ERR_STATE when the gain was not seen again or a guard is broken; `force` writes that too and
- * says so at its head. */
-int recommend_write(const struct report *r, const char *form, bool force, struct buf *out,
-		    struct err *e);
-
 #endif

@@ -69,6 +69,7 @@ documents() {
 @test "the examples of the man page work" {
 	ln -s "$TOP/recipes" recipes
 	cp "$TOP/tests/fixtures/probes/nccl-tests-old.txt" all_reduce.log
+	printf '#!/bin/bash\nsrun mini --output-dir results\n' >train.sbatch
 	for n in 0 1; do gzip -c "$TOP/tests/fixtures/probes/pytorch-trace.json" >rank$n.json.gz; done
 	examples | sed "s|^\* \* \* \* \* ||; s|/shared/team/fettle|$DIR/fettle-workspace|" >lines
 	[ "$(grep -c '^fettle ' lines)" -ge 6 ]
@@ -77,6 +78,7 @@ documents() {
 		bash -c "$line" </dev/null
 	done <lines
 	grep -q '^MALLOC_ARENA_MAX=1$' fix.env
+	grep -q '^export MALLOC_ARENA_MAX=1$' train.sbatch
 }
 
 @test "every command that a document names exists" {

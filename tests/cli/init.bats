@@ -190,7 +190,11 @@ apptainer exec --nv i.sif python t.py --ckpt-dir c'
 	"$FETTLE" run -q -s fake --fake truth.json tuned/t.lua
 	run "$FETTLE" recommend --as sbatch
 	[ "$status" -eq 2 ]
-	[[ $output == *"a copy of your script for its trials: take --as env"* ]]
+	[[ $output == *"a copy of your script for its trials: --patch SCRIPT puts the fix into the script itself"* ]]
+	script 'python t.py --out x --num-workers 0'
+	"$FETTLE" recommend --patch s.sbatch | patch -s s.sbatch
+	grep -qx 'export MALLOC_ARENA_MAX=1' s.sbatch
+	grep -qx 'python t.py --out x --num-workers 0' s.sbatch
 	"$FETTLE" recommend --as env -o fix.env
 	cat fix.env
 	grep -qx 'MALLOC_ARENA_MAX=1' fix.env

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What recommend writes is read back by the programs it is written for: sh, bash, a JSON reader. */
-#include "orchestrator/report/report.h"
+#include "orchestrator/report/recommend.h"
 
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/proc.h"
@@ -36,12 +36,21 @@ static struct report nasty_report(void)
 	return r;
 }
 
+static int write_as(const struct report *r, const char *form, bool force, struct buf *out,
+		    struct err *e)
+{
+	const struct recommend_form *f;
+
+	assert_int_equal(recommend_find(form, &f, e), 0);
+	return recommend_write(r, f, force, NULL, out, e);
+}
+
 static char *written(const struct report *r, const char *form, bool force)
 {
 	struct buf b = {0};
 	struct err e = {0};
 
-	assert_ok(recommend_write(r, form, force, &b, &e));
+	assert_ok(write_as(r, form, force, &b, &e));
 	return buf_take(&b);
 }
 
@@ -160,7 +169,7 @@ static void control_characters_cannot_leave_their_line(void **state)
 	(void)state;
 	recipe.resources.account = "a\n#SBATCH --uid=0";
 	r.recipe = &recipe;
-	assert_int_equal(recommend_write(&r, "sbatch", false, &b, &e), -ERR_STATE);
+	assert_int_equal(write_as(&r, "sbatch", false, &b, &e), -ERR_STATE);
 	assert_contains(e.text, "--account");
 	assert_null(b.data);
 }
@@ -205,7 +214,7 @@ static void a_gain_not_seen_again_is_refused(void **state)
 	r.fix.lo = -0.01;
 	r.fix.state = "gain not seen again in the final stage";
 	assert_false(recommend_confirmed(&r));
-	assert_int_equal(recommend_write(&r, "env", false, &b, &e), -ERR_STATE);
+	assert_int_equal(write_as(&r, "env", false, &b, &e), -ERR_STATE);
 	assert_contains(e.text, "--force");
 	assert_null(b.data);
 	forced = written(&r, "env", true);
@@ -223,7 +232,7 @@ static void a_fix_that_breaks_a_guard_is_refused(void **state)
 	r.fix.state = "rejected: guard";
 	r.fix.reason = "guard loss (last): worse by +2.00 % [1.90, 2.10], margin 1.00 %";
 	assert_false(recommend_confirmed(&r));
-	assert_int_equal(recommend_write(&r, "env", false, &b, &e), -ERR_STATE);
+	assert_int_equal(write_as(&r, "env", false, &b, &e), -ERR_STATE);
 	assert_contains(e.text, "breaks a guard: guard loss (last): worse by +2.00 %");
 	assert_contains(e.text, "--force");
 	assert_null(b.data);
@@ -252,7 +261,7 @@ static void no_fix_says_what_to_do(void **state)
 		struct err e = {0};
 
 		r.campaign.state = cases[i].state;
-		assert_int_equal(recommend_write(&r, "env", true, &b, &e), -ERR_NOT_FOUND);
+		assert_int_equal(write_as(&r, "env", true, &b, &e), -ERR_NOT_FOUND);
 		assert_contains(e.text, cases[i].advice);
 		assert_null(b.data);
 	}
@@ -260,12 +269,11 @@ static void no_fix_says_what_to_do(void **state)
 
 static void an_unknown_form_names_the_near_one(void **state)
 {
-	struct report r = sample_report();
-	struct buf b = {0};
+	const struct recommend_form *form = NULL;
 	struct err e = {0};
 
 	(void)state;
-	assert_int_equal(recommend_write(&r, "sbatsh", false, &b, &e), -ERR_USAGE);
+	assert_int_equal(recommend_find("sbatsh", &form, &e), -ERR_USAGE);
 	assert_contains(e.text, "did you mean \"sbatch\"");
 }
 
