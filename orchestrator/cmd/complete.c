@@ -10,7 +10,7 @@
 #include "orchestrator/report/nights.h"
 #include "orchestrator/report/outlet.h"
 #include "orchestrator/report/regressions.h"
-#include "orchestrator/report/report.h"
+#include "orchestrator/report/recommend.h"
 #include "orchestrator/report/text.h"
 #include "probes/probe.h"
 
@@ -220,8 +220,8 @@ static void offer_outlets(const struct ask *q)
 
 static void offer_forms(const struct ask *q)
 {
-	for (size_t i = 0; recommend_forms[i]; i++)
-		offer(q, recommend_forms[i], NULL);
+	for (size_t i = 0; recommend_form_table[i]; i++)
+		offer(q, recommend_form_table[i]->name, recommend_form_table[i]->summary);
 }
 
 static void offer_probes(const struct ask *q)
