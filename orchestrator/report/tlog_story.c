@@ -9,6 +9,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/canaries.h"
 #include "orchestrator/report/doc.h"
+#include "orchestrator/report/recommend.h"
 #include "orchestrator/report/recorded.h"
 
 enum { NODES_NAMED = 4 };

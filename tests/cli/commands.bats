@@ -319,7 +319,7 @@ complete_words() {
 	[ "$(complete_words fettle report -f '' | paste -sd' ')" = 'csv html json markdown' ]
 	[ "$(complete_words fettle recommend --as s)" = sbatch ]
 	[ "$(complete_words fettle recommend --as = s)" = sbatch ] # as bash takes --as=s apart
-	[ "$("$FETTLE" complete -- recommend --as=s)" = --as=sbatch ] # as zsh and fish do not
+	[ "$("$FETTLE" complete -- recommend --as=s | cut -f1)" = --as=sbatch ] # as zsh and fish do not
 	[ "$(complete_words fettle regressions --as ju)" = junit ]
 	[ "$(complete_words fettle check --transport r)" = roce ]
 	[ "$(complete_words fettle probe -a mega)" = megatron ]
