@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "orchestrator/base/fs.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/nightly.h"
 #include "orchestrator/report/regressions.h"

@@ -69,24 +69,14 @@ void html_figure_table_end(struct buf *out)
 	buf_str(out, "</div></details></figure>\n");
 }
 
-/* Where character number n of UTF-8 text begins; its end when it has fewer. */
-static size_t offset_of(const char *s, size_t n)
+/* Where the end of s begins that takes at most so many columns. */
+static size_t end_of(const char *s, size_t columns)
 {
-	size_t at = 0;
+	size_t at = text_fit(s, text_width(s) - columns);
 
-	for (size_t seen = 0; s[at]; at++)
-		if ((s[at] & 0xc0) != 0x80 && seen++ == n)
-			break;
+	if (text_width(s + at) > columns) /* half of a wide one */
+		at += text_fit(s + at, 2);
 	return at;
-}
-
-static size_t characters(const char *s)
-{
-	size_t n = 0;
-
-	for (; *s; s++)
-		n += (*s & 0xc0) != 0x80;
-	return n;
 }
 
 char *html_figure_label(const char *s, size_t most)
@@ -96,10 +86,10 @@ char *html_figure_label(const char *s, size_t most)
 	char *label;
 
 	text_line(&b, s);
-	n = characters(b.data ? b.data : "");
+	n = b.data ? text_width(b.data) : 0;
 	if (n > most)
-		label = xasprintf("%.*s…%s", (int)offset_of(b.data, head), b.data,
-				  b.data + offset_of(b.data, n - tail));
+		label = xasprintf("%.*s…%s", (int)text_fit(b.data, head), b.data,
+				  b.data + end_of(b.data, tail));
 	else
 		label = xstrdup(b.data ? b.data : "");
 	buf_free(&b);

@@ -43,8 +43,7 @@ void html_figure_table_end(struct buf *out);
 /* In place of a picture. */
 void html_figure_none(struct buf *out, const char *why);
 
-/* s on one line, at most so many characters: of a longer one both ends, an ellipsis between; heap.
- */
+/* s on one line, at most so many columns: of a longer one both ends, an ellipsis between; heap. */
 char *html_figure_label(const char *s, size_t most);
 /* "knob from -> to" of a hypothesis; heap. */
 char *html_figure_change(const struct hypothesis_row *h);

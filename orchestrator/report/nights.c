@@ -8,6 +8,7 @@
 
 #include "experiments/changepoint.h"
 #include "experiments/regress.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 
 enum {
@@ -473,7 +474,8 @@ bool nights_same_group(const struct series_row *a, const struct series_row *b)
 
 const char *nights_direction(enum change_direction d)
 {
-	return d == CHANGE_NEITHER ? "changed" : change_direction_name(d);
+	return d == CHANGE_NEITHER ? _("changed")
+				   : lang_word("change_direction", change_direction_name(d));
 }
 
 char *nights_state(const struct nights_glance *g)
@@ -482,22 +484,23 @@ char *nights_state(const struct nights_glance *g)
 
 	if (g->regression)
 		return xasprintf("%s%s (#%lld%s)", nights_direction(g->direction),
-				 g->level == CHANGE_SUSPECT ? ", suspect" : "",
+				 g->level == CHANGE_SUSPECT ? _(", suspect") : "",
 				 (long long)g->regression,
-				 g->state == REGRESSION_ACKNOWLEDGED ? ", acknowledged" : "");
+				 g->state == REGRESSION_ACKNOWLEDGED ? _(", acknowledged") : "");
 	if (g->row.ended_us) {
 		regress_night(g->row.ended_us / (86400LL * 1000000), night);
-		return xasprintf("ended %s", night);
+		return xasprintf(_("ended %s"), night);
 	}
-	return xstrdup(g->nights ? "steady" : "no night yet");
+	return xstrdup(g->nights ? _("steady") : _("no night yet"));
 }
 
 char *nights_title(const struct series_row *s)
 {
 	bool plain = s->role == SERIES_CURRENT;
 
-	return xasprintf("%s%s%s%s%s", s->metric, *s->stat ? " " : "", s->stat, plain ? "" : ", ",
-			 plain ? "" : series_role_name(s->role));
+	return xasprintf("%s%s%s%s%s", s->metric, *s->stat ? " " : "", s->stat,
+			 plain ? "" : _(", "),
+			 plain ? "" : lang_word("series_role", series_role_name(s->role)));
 }
 
 void nights_effect(double est, double lo, double hi, struct buf *out)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/svg.h"
 
@@ -41,8 +42,9 @@ const char nights_chart_css[] =
 
 /* -- time ------------------------------------------------------------------------------------- */
 
-static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-				     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+static const char *const months[] = {N_("Jan"), N_("Feb"), N_("Mar"), N_("Apr"),
+				     N_("May"), N_("Jun"), N_("Jul"), N_("Aug"),
+				     N_("Sep"), N_("Oct"), N_("Nov"), N_("Dec")};
 
 /* Days of the month so many months after the first one. */
 static size_t month_ticks(int first, int last, int step, struct nights_tick *out)
@@ -67,7 +69,7 @@ static size_t month_ticks(int first, int last, int step, struct nights_tick *out
 		if (m == 0)
 			snprintf(out[n].label, sizeof out[n].label, "%d", y);
 		else
-			snprintf(out[n].label, sizeof out[n].label, "%s", months[m]);
+			snprintf(out[n].label, sizeof out[n].label, "%s", _(months[m]));
 		out[n].spare = n % 2 == 1;
 		n++;
 	}
@@ -109,7 +111,8 @@ static size_t day_ticks(int first, int last, int step, struct nights_tick *out)
 		regress_night(day, night);
 		sscanf(night + 5, "%d-%d", &month, &date);
 		out[n] = (struct nights_tick){.day = day, .spare = n % 2 == 1};
-		snprintf(out[n].label, sizeof out[n].label, "%s %d", months[month - 1], date);
+		snprintf(out[n].label, sizeof out[n].label, P_("month and day", "%s %d"),
+			 _(months[month - 1]), date);
 		n++;
 	}
 	return n;
@@ -142,39 +145,51 @@ void nights_value(double v, struct buf *out)
 	buf_printf(out, "%.4g", v);
 }
 
-static void unit(const struct series_row *s, struct buf *out)
+enum { VALUE_TEXT_MAX = 96 };
+
+static const char *value_text(char out[VALUE_TEXT_MAX], double v)
+{
+	snprintf(out, VALUE_TEXT_MAX, "%.4g", v);
+	return out;
+}
+
+static const char *with_unit(char out[VALUE_TEXT_MAX], double v, const struct series_row *s)
 {
 	if (*s->unit && !str_eq(s->unit, "1"))
-		buf_printf(out, " %s", s->unit);
+		snprintf(out, VALUE_TEXT_MAX, "%.4g %.64s", v, s->unit);
+	else
+		value_text(out, v);
+	return out;
 }
 
 void nights_chart_words(const struct nights_series *s, struct buf *out)
 {
 	double lo = s->points[0].value, hi = lo;
+	char text[3][VALUE_TEXT_MAX];
 
 	for (size_t i = 1; i < s->n; i++) {
 		lo = fmin(lo, s->points[i].value);
 		hi = fmax(hi, s->points[i].value);
 	}
-	buf_printf(out, "%zu night%s from %s to %s, values from ", s->n, s->n == 1 ? "" : "s",
-		   s->points[0].night, s->points[s->n - 1].night);
-	nights_value(lo, out);
-	buf_str(out, " to ");
-	nights_value(hi, out);
-	unit(&s->row, out);
-	buf_str(out, ", newest ");
-	nights_value(s->points[s->n - 1].value, out);
-	buf_str(out, ". ");
+	buf_printf(out,
+		   _n("%zu night from %s to %s, values from %s to %s, newest %s. ",
+		      "%zu nights from %s to %s, values from %s to %s, newest %s. ", s->n),
+		   s->n, s->points[0].night, s->points[s->n - 1].night, value_text(text[0], lo),
+		   with_unit(text[1], hi, &s->row), value_text(text[2], s->points[s->n - 1].value));
 	for (size_t i = 0; i < s->n_marks; i++) {
 		const struct nights_mark *m = &s->marks[i];
+		struct buf effect = {0};
 
-		buf_printf(out, "Change on %s: ", m->night);
-		nights_effect(m->est, m->lo, m->hi, out);
-		buf_printf(out, ", %s, %s. ", nights_direction(m->direction),
-			   change_level_name(m->level));
+		nights_effect(m->est, m->lo, m->hi, &effect);
+		buf_printf(out, _("Change on %s: %s, %s, %s. "), m->night, effect.data,
+			   nights_direction(m->direction),
+			   lang_word("change_level", change_level_name(m->level)));
+		buf_free(&effect);
 	}
-	buf_printf(out, "The environment changed %zu time%s.", s->n_events,
-		   s->n_events == 1 ? "" : "s");
+	buf_printf(out,
+		   _n("The environment changed %zu time.", "The environment changed %zu times.",
+		      s->n_events),
+		   s->n_events);
 }
 
 /* -- picture ---------------------------------------------------------------------------------- */
@@ -255,8 +270,8 @@ static void draw_events(struct chart *c)
 			buf_str(&words, "; ");
 		else
 			buf_printf(&words, "%s: ", v->night);
-		buf_printf(&words, "%s %s to %s", v->key, v->was ? v->was : "(not known)",
-			   v->is ? v->is : "(not known)");
+		buf_printf(&words, _("%s %s to %s"), v->key, v->was ? v->was : _("(not known)"),
+			   v->is ? v->is : _("(not known)"));
 		if (!last)
 			continue;
 		if (!many)

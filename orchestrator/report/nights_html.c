@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "experiments/regress.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/report/doc.h"
 #include "orchestrator/report/html.h"
 #include "orchestrator/report/nights.h"
 #include "orchestrator/report/nights_chart.h"
+#include "orchestrator/report/recorded.h"
 #include "orchestrator/report/regressions.h"
 #include "orchestrator/report/svg.h"
 
@@ -93,22 +96,26 @@ static bool on_page(const struct page *p, int64_t series)
 
 /* -- regressions ------------------------------------------------------------------------------ */
 
-static void series_link(struct page *p, const struct series_row *s)
+/* "step_time_ms mean of train" */
+static char *whose(const struct series_row *s)
 {
 	_cleanup_free_ char *title = nights_title(s);
+
+	return xasprintf(_("%s of %s"), title, s->workload);
+}
+
+static void series_link(struct page *p, const struct series_row *s)
+{
+	_cleanup_free_ char *name = whose(s), *place = xasprintf(_(" on %s"), s->place);
 	bool here = on_page(p, s->id);
 
 	if (here)
 		buf_printf(p->out, "<a href=\"#s%lld\">", (long long)s->id);
-	text(p, title);
-	put(p, " of ");
-	text(p, s->workload);
+	text(p, name);
 	if (here)
 		put(p, "</a>");
-	if (*s->place) {
-		put(p, " on ");
-		text(p, s->place);
-	}
+	if (*s->place)
+		text(p, place);
 }
 
 static void effect(struct page *p, const struct change_row *c, const char *class)
@@ -123,21 +130,23 @@ static void effect(struct page *p, const struct change_row *c, const char *class
 static void from_to(struct page *p, const char *was, const char *is)
 {
 	put(p, " ");
-	text(p, was ? was : "(not known)");
+	text(p, was ? was : _("(not known)"));
 	put(p, " \xe2\x86\x92 "); /* an arrow to the right */
-	text(p, is ? is : "(not known)");
+	text(p, is ? is : _("(not known)"));
 }
 
 static void cause(struct page *p, const struct cause_row *c)
 {
-	buf_printf(p->out, "<p>%s: <b>%s", c->proved ? "Proved cause" : "Likeliest cause",
-		   c->kind == CAUSE_NODE ? "node " : "");
+	_cleanup_free_ char *why = recorded_text(c->why);
+
+	buf_printf(p->out, "<p>%s <b>%s", c->proved ? _("Proved cause:") : _("Likeliest cause:"),
+		   c->kind == CAUSE_NODE ? _("node ") : "");
 	text(p, c->key);
 	put(p, "</b>");
 	if (c->was || c->is)
 		from_to(p, c->was, c->is);
 	put(p, "<br><span class=\"soft\">");
-	text(p, c->why);
+	text(p, why);
 	put(p, "</span></p>\n");
 }
 
@@ -157,10 +166,16 @@ static void came(struct page *p, const struct regression_view *v)
 {
 	const struct change_row *c = v->n_moved ? &v->moved[0].change : NULL;
 
-	buf_printf(p->out, "<p class=\"soft\">Night of %s", v->row.night);
+	put(p, "<p class=\"soft\">");
+	buf_printf(p->out, _("Night of %s"), v->row.night);
 	if (c && !str_eq(c->first_night, c->last_night))
-		buf_printf(p->out, ", between %s and %s", c->first_night, c->last_night);
+		buf_printf(p->out, _(", between %s and %s"), c->first_night, c->last_night);
 	put(p, "</p>\n");
+}
+
+static const char *state_word(enum regression_state s)
+{
+	return lang_word("regression_state", regression_state_name(s));
 }
 
 static void regression_card(struct page *p, const struct regression_view *v)
@@ -169,19 +184,22 @@ static void regression_card(struct page *p, const struct regression_view *v)
 
 	buf_printf(p->out,
 		   "<article class=\"card reg\" id=\"r%lld\">\n<div class=\"row\"><h3>#%lld</h3>"
-		   "<span class=\"badge %s\">%s, %s</span><span class=\"soft\">%s</span></div>\n",
+		   "<span class=\"badge %s\">%s%s%s</span><span class=\"soft\">%s</span></div>\n",
 		   (long long)v->row.id, (long long)v->row.id, class,
-		   regression_kind_name(v->row.kind), change_level_name(v->row.level),
-		   regression_state_name(v->row.state));
+		   lang_word("regression_kind", regression_kind_name(v->row.kind)), _(", "),
+		   lang_word("change_level", change_level_name(v->row.level)),
+		   state_word(v->row.state));
 	if (v->n_moved) {
 		const struct change_row *c = &v->moved[0].change;
 
 		effect(p, c, class);
 		put(p, "<p>");
 		series_link(p, &v->moved[0].series);
-		if (v->n_moved > 1)
-			buf_printf(p->out, " <span class=\"soft\">and %zu more</span>",
-				   v->n_moved - 1);
+		if (v->n_moved > 1) {
+			put(p, " <span class=\"soft\">");
+			buf_printf(p->out, _("and %zu more"), v->n_moved - 1);
+			put(p, "</span>");
+		}
 		put(p, "</p>\n");
 	}
 	came(p, v);
@@ -197,7 +215,7 @@ static void regression_row(struct page *p, const struct regression_view *v)
 		   "<tr id=\"r%lld\"><td class=\"n\">#%lld</td><td>%s</td><td>%s</td><td>%s"
 		   "</td><td class=\"n\">",
 		   (long long)v->row.id, (long long)v->row.id, v->row.night,
-		   regression_state_name(v->row.state), regression_word(&v->row));
+		   state_word(v->row.state), regression_word(&v->row));
 	if (v->n_moved) {
 		buf_printf(p->out, "%+.1f&nbsp;%%</td><td>", 100 * v->moved[0].change.est);
 		series_link(p, &v->moved[0].series);
@@ -234,16 +252,30 @@ static size_t count(const struct page *p, enum shelf shelf)
 	return n;
 }
 
-static void regression_table(struct page *p, enum shelf shelf, const char *summary)
+/* A folded table: its summary stands in front. */
+static void table_head(struct page *p, const struct doc_column *c, size_t n)
 {
+	put(p, "<div class=\"wide\"><table>\n<tr>");
+	for (size_t i = 0; i < n; i++)
+		buf_printf(p->out, "<th%s>%s</th>", c[i].right ? " class=\"n\"" : "",
+			   lang_text(c[i].title));
+	put(p, "</tr>\n");
+}
+
+static void regression_table(struct page *p, enum shelf shelf)
+{
+	static const struct doc_column c[] = {
+		{"#", true},      {"night", false},  {"state", false},           {"kind", false},
+		{"change", true}, {"series", false}, {"likeliest cause", false}, {"note", false}};
+	bool suspects = shelf == SHELF_SUSPECTS;
+
 	if (count(p, shelf) == 0)
 		return;
-	buf_printf(p->out,
-		   "<details%s><summary>%zu %s</summary><div class=\"wide\"><table>\n<tr><th "
-		   "class=\"n\">#</th><th>night</th><th>state</th><th>kind</th><th "
-		   "class=\"n\">change</th><th>series</th><th>likeliest cause</th><th>note</th>"
-		   "</tr>\n",
-		   shelf == SHELF_SUSPECTS ? " open" : "", count(p, shelf), summary);
+	buf_printf(p->out, "<details%s><summary>", suspects ? " open" : "");
+	buf_printf(p->out, suspects ? _("%zu suspected: a re-run will tell") : _("%zu closed"),
+		   count(p, shelf));
+	put(p, "</summary>");
+	table_head(p, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < p->n_r; i++)
 		if (shelf_of(&p->r[i].row) == shelf)
 			regression_row(p, &p->r[i]);
@@ -254,15 +286,18 @@ static void regressions(struct page *p)
 {
 	bool any = count(p, SHELF_CARDS) > 0;
 
-	put(p, "<section><h2>Regressions</h2>\n");
-	put(p, any ? "<div class=\"cards\">\n" : "<p>None that is confirmed is open.</p>\n");
+	buf_printf(p->out, "<section><h2>%s</h2>\n", _("Regressions"));
+	if (any)
+		put(p, "<div class=\"cards\">\n");
+	else
+		buf_printf(p->out, "<p>%s</p>\n", _("None that is confirmed is open."));
 	for (size_t i = 0; i < p->n_r; i++)
 		if (shelf_of(&p->r[i].row) == SHELF_CARDS)
 			regression_card(p, &p->r[i]);
 	if (any)
 		put(p, "</div>\n");
-	regression_table(p, SHELF_SUSPECTS, "suspected: a re-run will tell");
-	regression_table(p, SHELF_CLOSED, "closed");
+	regression_table(p, SHELF_SUSPECTS);
+	regression_table(p, SHELF_CLOSED);
 	put(p, "</section>\n");
 }
 
@@ -348,7 +383,7 @@ static void stone(struct page *p, const struct nights_event *v)
 
 static void regression_lane(struct page *p)
 {
-	lane_begin(p, "regressions");
+	lane_begin(p, _("regressions"));
 	for (size_t i = p->n_r; i-- > 0;) {
 		const struct regression_row *r = &p->r[i].row;
 		int day = (int)regress_day(r->night);
@@ -361,8 +396,8 @@ static void regression_lane(struct page *p)
 			   "<a class=\"pin %s\" href=\"#r%lld\" style=\"left:%.1f%%\" title=\"%s: "
 			   "%s, %s\">%lld</a>",
 			   regression_watched(r) ? regression_class(r) : "soft", (long long)r->id,
-			   share(p, day), r->night, regression_word(r),
-			   regression_state_name(r->state), (long long)r->id);
+			   share(p, day), r->night, regression_word(r), state_word(r->state),
+			   (long long)r->id);
 	}
 	lane_end(p);
 }
@@ -408,7 +443,7 @@ static void key_lanes(struct page *p, const struct seen *v, size_t n)
 		if (among(keys, n_keys, v[i].event->key))
 			continue;
 		if (!others)
-			lane_begin(p, "other keys");
+			lane_begin(p, _("other keys"));
 		others = true;
 		stone(p, v[i].event);
 	}
@@ -433,21 +468,29 @@ static void event_cells(struct page *p, const struct nights_event *v)
 	buf_printf(p->out, "<tr><td>%s</td><td>", v->night);
 	text(p, v->key);
 	put(p, "</td><td>");
-	text(p, v->was ? v->was : "(not known)");
+	text(p, v->was ? v->was : _("(not known)"));
 	put(p, "</td><td>");
-	text(p, v->is ? v->is : "(not known)");
+	text(p, v->is ? v->is : _("(not known)"));
 	put(p, "</td>");
 }
 
 static void event_table(struct page *p, const struct seen *v, size_t n)
 {
+	static const struct doc_column c[] = {
+		{"night", false}, {"key", false}, {"was", false}, {"is", false}, {"series", true}};
 	size_t from = n > EVENT_ROWS_MAX ? n - EVENT_ROWS_MAX : 0;
 
-	buf_printf(p->out,
-		   "<details><summary>%zu change%s of the environment as a table%s</summary><div "
-		   "class=\"wide\"><table>\n<tr><th>night</th><th>key</th><th>was</th><th>is</th>"
-		   "<th class=\"n\">series</th></tr>\n",
-		   n, n == 1 ? "" : "s", from ? ", the newest 500" : "");
+	put(p, "<details><summary>");
+	if (from)
+		buf_printf(p->out, _("%zu changes of the environment as a table, the newest %d"), n,
+			   EVENT_ROWS_MAX);
+	else
+		buf_printf(p->out,
+			   _n("%zu change of the environment as a table",
+			      "%zu changes of the environment as a table", n),
+			   n);
+	put(p, "</summary>");
+	table_head(p, c, ARRAY_LEN(c));
 	for (size_t i = n; i-- > from;) {
 		event_cells(p, v[i].event);
 		buf_printf(p->out, "<td class=\"n\">%zu</td></tr>\n", v[i].series);
@@ -463,7 +506,7 @@ static void time_line(struct page *p)
 	if (p->first_day > p->last_day)
 		return;
 	v = collect(p, &n);
-	put(p, "<section><h2>What changed when</h2>\n<div class=\"card\">\n");
+	buf_printf(p->out, "<section><h2>%s</h2>\n<div class=\"card\">\n", _("What changed when"));
 	regression_lane(p);
 	key_lanes(p, v, n);
 	ruler(p);
@@ -477,24 +520,29 @@ static void time_line(struct page *p)
 
 static void mark_table(struct page *p, const struct nights_series *s)
 {
-	put(p, "<div class=\"wide\"><table>\n<tr><th>change</th><th>between</th><th "
-	       "class=\"n\">by</th><th>what</th></tr>\n");
+	static const struct doc_column c[] = {
+		{"change", false}, {"between", false}, {"by", true}, {"what", false}};
+
+	table_head(p, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < s->n_marks; i++) {
 		const struct nights_mark *m = &s->marks[i];
+		_cleanup_free_ char *why = recorded_text(m->why);
 		struct buf words = {0};
 
 		nights_effect(m->est, m->lo, m->hi, &words);
-		buf_printf(p->out,
-			   "<tr><td>%s</td><td>%s and %s</td><td class=\"n\">%s</td><td>%s, %s",
-			   m->night, m->first, m->last, words.data, nights_direction(m->direction),
-			   m->regression ? change_level_name(m->level) : "not tracked");
+		buf_printf(p->out, "<tr><td>%s</td><td>", m->night);
+		buf_printf(p->out, _("%s and %s"), m->first, m->last);
+		buf_printf(p->out, "</td><td class=\"n\">%s</td><td>%s%s%s", words.data,
+			   nights_direction(m->direction), _(", "),
+			   m->regression ? lang_word("change_level", change_level_name(m->level))
+					 : _("not tracked"));
 		if (m->regression)
-			buf_printf(p->out, ", <a href=\"#r%lld\">#%lld</a> %s",
+			buf_printf(p->out, "%s<a href=\"#r%lld\">#%lld</a> %s", _(", "),
 				   (long long)m->regression, (long long)m->regression,
-				   regression_state_name(m->state));
-		if (m->why) {
-			put(p, ": ");
-			text(p, m->why);
+				   state_word(m->state));
+		if (why) {
+			put(p, _(": "));
+			text(p, why);
 		}
 		put(p, "</td></tr>\n");
 		buf_free(&words);
@@ -504,8 +552,10 @@ static void mark_table(struct page *p, const struct nights_series *s)
 
 static void series_event_table(struct page *p, const struct nights_series *s)
 {
-	put(p, "<div class=\"wide\"><table>\n<tr><th>night</th><th>key</th><th>was</th><th>is</th>"
-	       "</tr>\n");
+	static const struct doc_column c[] = {
+		{"night", false}, {"key", false}, {"was", false}, {"is", false}};
+
+	table_head(p, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < s->n_events; i++) {
 		event_cells(p, &s->events[i]);
 		put(p, "</tr>\n");
@@ -515,10 +565,11 @@ static void series_event_table(struct page *p, const struct nights_series *s)
 
 static void point_table(struct page *p, const struct nights_series *s)
 {
+	static const struct doc_column c[] = {
+		{"night", false}, {"value", true}, {"sd", true}, {"n", true}};
 	size_t shown = p->rows > ROWS_MAX && s->n > ROWS_OF_MANY ? ROWS_OF_MANY : s->n;
 
-	put(p, "<div class=\"wide\"><table>\n<tr><th>night</th><th class=\"n\">value</th><th "
-	       "class=\"n\">sd</th><th class=\"n\">n</th></tr>\n");
+	table_head(p, c, ARRAY_LEN(c));
 	for (size_t i = s->n; i-- > s->n - shown;) {
 		const struct point_row *q = &s->points[i];
 
@@ -529,11 +580,14 @@ static void point_table(struct page *p, const struct nights_series *s)
 		buf_printf(p->out, "</td><td class=\"n\">%d</td></tr>\n", q->n);
 	}
 	put(p, "</table></div>\n");
-	if (shown < s->n)
-		buf_printf(p->out,
-			   "<p class=\"soft\">The newest %zu nights; <code>fettle history %lld "
-			   "--all</code> has every one.</p>\n",
-			   shown, (long long)s->row.id);
+	if (shown == s->n)
+		return;
+	put(p, "<p class=\"soft\">");
+	buf_printf(
+		p->out,
+		_("The newest %zu nights; <code>fettle history %lld --all</code> has every one."),
+		shown, (long long)s->row.id);
+	put(p, "</p>\n");
 }
 
 static void tables(struct page *p, const struct nights_series *s)
@@ -541,7 +595,7 @@ static void tables(struct page *p, const struct nights_series *s)
 	struct buf words = {0};
 
 	nights_chart_words(s, &words);
-	put(p, "<details><summary>As a table</summary>\n<p class=\"soft\">");
+	buf_printf(p->out, "<details><summary>%s</summary>\n<p class=\"soft\">", _("As a table"));
 	text(p, words.data);
 	put(p, "</p>\n");
 	if (s->n_marks)
@@ -561,9 +615,11 @@ static void newest(struct page *p, const struct nights_series *s)
 		if (nights_alarming(&s->marks[i]))
 			last = &s->marks[i];
 	put(p, "<span class=\"now\">");
-	if (last)
-		buf_printf(p->out, "<span class=\"%s\">%+.1f&nbsp;%% since %s</span> · ",
-			   nights_mark_class(last), 100 * last->est, last->night);
+	if (last) {
+		buf_printf(p->out, "<span class=\"%s\">", nights_mark_class(last));
+		buf_printf(p->out, _("%+.1f&nbsp;%% since %s"), 100 * last->est, last->night);
+		put(p, "</span> · ");
+	}
 	put(p, "<b>");
 	nights_value(s->points[s->n - 1].value, p->out);
 	put(p, "</b>");
@@ -581,11 +637,12 @@ static void figure(struct page *p, const struct nights_series *s)
 	buf_printf(p->out, "<figure class=\"card\" id=\"s%lld\"><figcaption><div><h3>",
 		   (long long)s->row.id);
 	text(p, title);
-	buf_printf(p->out, "</h3><span class=\"soft\">series %lld%s</span></div>",
-		   (long long)s->row.id,
-		   s->row.better == BETTER_UP     ? " · more is better"
-		   : s->row.better == BETTER_DOWN ? " · less is better"
-						  : "");
+	put(p, "</h3><span class=\"soft\">");
+	buf_printf(p->out, _("series %lld"), (long long)s->row.id);
+	if (s->row.better != BETTER_NONE)
+		buf_printf(p->out, " · %s",
+			   s->row.better == BETTER_UP ? _("more is better") : _("less is better"));
+	put(p, "</span></div>");
 	if (s->n)
 		newest(p, s);
 	put(p, "</figcaption>\n");
@@ -596,26 +653,26 @@ static void figure(struct page *p, const struct nights_series *s)
 		tables(p, s);
 		free(lasting.marks);
 	} else {
-		put(p, "<p class=\"soft\">No night yet.</p>\n");
+		buf_printf(p->out, "<p class=\"soft\">%s</p>\n", _("No night yet."));
 	}
 	put(p, "</figure>\n");
 }
 
 static void group_heading(struct page *p, const struct series_row *s)
 {
+	_cleanup_free_ char *place = xasprintf(_("on %s"), s->place),
+			    *brief = xasprintf(_("configuration %.8s"), s->config);
+
 	put(p, "<section><h2>");
 	text(p, s->workload);
 	put(p, " <small>");
 	if (*s->place) {
-		put(p, "on ");
-		text(p, s->place);
+		text(p, place);
 		put(p, " · ");
 	}
-	put(p, series_source_name(s->source));
+	put(p, lang_word("series_source", series_source_name(s->source)));
 	if (*s->config) {
-		put(p, " · configuration ");
-		_cleanup_free_ char *brief = xstrndup(s->config, 8);
-
+		put(p, " · ");
 		text(p, brief);
 	}
 	put(p, "</small></h2>\n<div class=\"grid2\">\n");
@@ -659,6 +716,7 @@ static void measure(struct page *p)
 
 static void header(struct page *p, const char *title)
 {
+	_cleanup_free_ char *heading = xasprintf(_("%s over nights"), title);
 	size_t open = 0, suspects = 0;
 	char first[11], last[11];
 
@@ -667,18 +725,22 @@ static void header(struct page *p, const char *title)
 		suspects += p->r[i].row.level == CHANGE_SUSPECT && regression_watched(&p->r[i].row);
 	}
 	put(p, "<header><h1>");
-	text(p, title);
-	put(p, " over nights</h1>\n<p class=\"head\">");
-	buf_printf(p->out, "<span>%zu series</span>", p->n);
+	text(p, heading);
+	put(p, "</h1>\n<p class=\"head\"><span>");
+	buf_printf(p->out, _n("%zu series", "%zu series", p->n), p->n);
 	if (p->first_day <= p->last_day) {
 		regress_night(p->first_day, first);
 		regress_night(p->last_day, last);
-		buf_printf(p->out, "<span>%s to %s</span>", first, last);
+		put(p, "</span><span>");
+		buf_printf(p->out, _("%s to %s"), first, last);
 	}
+	buf_printf(p->out, "</span><span class=\"%s\">", open ? "worse" : "better");
 	buf_printf(p->out,
-		   "<span class=\"%s\">%zu confirmed regression%s open</span><span>%zu "
-		   "suspected</span></p></header>\n",
-		   open ? "worse" : "better", open, open == 1 ? "" : "s", suspects);
+		   _n("%zu confirmed regression open", "%zu confirmed regressions open", open),
+		   open);
+	put(p, "</span><span>");
+	buf_printf(p->out, _("%zu suspected"), suspects);
+	put(p, "</span></p></header>\n");
 }
 
 void nights_page(const char *title, const struct nights_series *v, size_t n,
@@ -697,10 +759,10 @@ void nights_page(const char *title, const struct nights_series *v, size_t n,
 	regressions(&p);
 	time_line(&p);
 	if (n)
-		put(&p,
-		    "<p class=\"legend\">Dots: nights. Line: mean between changes. Upright line: "
-		    "a change, broken while it is only suspected; shaded: the nights in which it "
-		    "may have come. Diamonds: the environment changed.</p>\n");
+		buf_printf(out, "<p class=\"legend\">%s</p>\n",
+			   _("Dots: nights. Line: mean between changes. Upright line: a change, "
+			     "broken while it is only suspected; shaded: the nights in which it "
+			     "may have come. Diamonds: the environment changed."));
 	all_series(&p);
 	put(&p, "</main>\n");
 	html_tail(out);

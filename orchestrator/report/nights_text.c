@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "experiments/regress.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/nights.h"
 #include "orchestrator/report/plot.h"

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/text.h"
 
@@ -69,18 +70,22 @@ void outlet_moved(struct buf *out, const struct regression_view *r)
 {
 	const struct regression_moved *m = r->n_moved ? &r->moved[0] : NULL;
 	_cleanup_free_ char *title = m ? nights_title(&m->series) : NULL;
+	struct buf name = {0}, workload = {0}, place = {0};
 
 	if (!m)
 		return;
 	nights_effect(m->change.est, m->change.lo, m->change.hi, out);
 	buf_char(out, ' ');
-	outlet_text(out, title, OUTLET_TEXT_MAX);
-	buf_str(out, " of ");
-	outlet_text(out, m->series.workload, OUTLET_TEXT_MAX);
-	if (*m->series.place) {
-		buf_str(out, " on ");
-		outlet_text(out, m->series.place, OUTLET_TEXT_MAX);
-	}
+	outlet_text(&name, title, OUTLET_TEXT_MAX);
+	outlet_text(&workload, m->series.workload, OUTLET_TEXT_MAX);
+	outlet_text(&place, m->series.place, OUTLET_TEXT_MAX);
+	if (*m->series.place)
+		buf_printf(out, _("%s of %s on %s"), name.data, workload.data, place.data);
+	else
+		buf_printf(out, _("%s of %s"), name.data, workload.data);
+	buf_free(&name);
+	buf_free(&workload);
+	buf_free(&place);
 }
 
 void outlet_cause(struct buf *out, const struct regression_view *r)
@@ -97,12 +102,13 @@ void outlet_cause(struct buf *out, const struct regression_view *r)
 void outlet_headline(struct buf *out, const struct outlet_view *v)
 {
 	size_t n = outlet_count_told(v);
-	const char *new = v->news ? "new" : "open";
 
 	if (n == 0)
-		buf_printf(out, "no %s regression", new);
+		buf_str(out, v->news ? _("no new regression") : _("no open regression"));
+	else if (v->news)
+		buf_printf(out, _n("%zu new regression", "%zu new regressions", n), n);
 	else
-		buf_printf(out, "%zu %s regression%s", n, new, n == 1 ? "" : "s");
+		buf_printf(out, _n("%zu open regression", "%zu open regressions", n), n);
 }
 
 const struct outlet *outlet_find(const char *name)

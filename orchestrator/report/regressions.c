@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/nights.h"
 #include "orchestrator/report/text.h"
@@ -197,25 +198,25 @@ int regressions_status(const struct regression_view *v, size_t n)
 const char *regression_word(const struct regression_row *r)
 {
 	static const char *const words[][2] = {
-		[REGRESSION_WORSE] = {"worse", "worse?"},
-		[REGRESSION_BETTER] = {"better", "better?"},
-		[REGRESSION_SHIFT] = {"shift", "shift?"},
+		[REGRESSION_WORSE] = {N_("worse"), N_("worse?")},
+		[REGRESSION_BETTER] = {N_("better"), N_("better?")},
+		[REGRESSION_SHIFT] = {N_("shift"), N_("shift?")},
 	};
 
-	return words[r->kind][r->level == CHANGE_SUSPECT];
+	return _(words[r->kind][r->level == CHANGE_SUSPECT]);
 }
 
 void regression_cause(const struct cause_row *c, struct buf *out)
 {
 	if (c->kind == CAUSE_NODE)
-		buf_str(out, "node ");
+		buf_str(out, _("node "));
 	text_line(out, c->key);
 	if (!c->was && !c->is)
 		return;
 	buf_char(out, ' ');
-	text_line(out, c->was ? c->was : "(not known)");
+	text_line(out, c->was ? c->was : _("(not known)"));
 	buf_str(out, " -> ");
-	text_line(out, c->is ? c->is : "(not known)");
+	text_line(out, c->is ? c->is : _("(not known)"));
 }
 
 /* -- JSON ------------------------------------------------------------------------------------- */

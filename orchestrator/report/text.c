@@ -2,6 +2,8 @@
 #include "orchestrator/report/text.h"
 
 #include <string.h>
+#include <unistr.h>
+#include <uniwidth.h>
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
@@ -72,6 +74,55 @@ void text_line(struct buf *out, const char *s)
 			buf_put(out, s, n);
 		s += n ? n : 1;
 	}
+}
+
+size_t text_width(const char *s)
+{
+	int n = u8_strwidth((const uint8_t *)s, "UTF-8");
+
+	return n > 0 ? (size_t)n : 0;
+}
+
+size_t text_fit(const char *s, size_t columns)
+{
+	size_t at = 0, used = 0;
+
+	while (s[at]) {
+		ucs4_t c;
+		int n = u8_strmbtouc(&c, (const uint8_t *)s + at), width;
+
+		if (n <= 0)
+			break;
+		width = uc_width(c, "UTF-8");
+		used += width > 0 ? (size_t)width : 0;
+		if (used > columns)
+			break;
+		at += (size_t)n;
+	}
+	return at;
+}
+
+static void blanks(struct buf *out, size_t n)
+{
+	while (n-- > 0)
+		buf_char(out, ' ');
+}
+
+void text_cell(struct buf *out, const char *s, size_t columns)
+{
+	size_t from = out->len, used;
+
+	text_line(out, s);
+	used = out->len > from ? text_width(out->data + from) : 0;
+	blanks(out, used < columns ? columns - used : 0);
+}
+
+void text_cell_right(struct buf *out, const char *s, size_t columns)
+{
+	size_t used = text_width(s);
+
+	blanks(out, used < columns ? columns - used : 0);
+	text_line(out, s);
 }
 
 void text_sh(struct buf *out, const char *s)

@@ -16,6 +16,15 @@ void text_utf8(struct buf *out, const char *s);
  * marks that change the direction of reading, and what is no character, U+FFFD. */
 void text_line(struct buf *out, const char *s);
 
+/* Columns that s takes on a terminal: a Chinese character takes two. */
+size_t text_width(const char *s);
+/* Bytes of the longest beginning of s that takes at most so many columns. */
+size_t text_fit(const char *s, size_t columns);
+/* As text_line(), then blanks up to so many columns; a longer text is whole. */
+void text_cell(struct buf *out, const char *s, size_t columns);
+/* The same, blanks first. */
+void text_cell_right(struct buf *out, const char *s, size_t columns);
+
 /* One word for a POSIX shell: as it is when no character of it is special, else in single quotes.
  */
 void text_sh(struct buf *out, const char *s);
