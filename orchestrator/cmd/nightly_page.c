@@ -8,6 +8,7 @@
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/nightly.h"
+#include "orchestrator/report/recorded.h"
 #include "orchestrator/report/regressions.h"
 #include "orchestrator/report/text.h"
 
@@ -96,37 +97,42 @@ void nightly_regressions_free(struct nightly_regression *v, size_t n)
 static void put_change(const struct nightly_regression *r, struct buf *b)
 {
 	const struct change_row *c = r->worst;
+	_cleanup_free_ char *what = NULL;
 
-	buf_printf(b, "  %lld  since %s", (long long)r->row.id, r->row.night);
+	buf_printf(b, _("  %lld  since %s"), (long long)r->row.id, r->row.night);
 	if (!c)
 		return;
+	what = *r->series.place
+		       ? xasprintf(P_("workload", "%s on %s"), r->series.workload, r->series.place)
+		       : xstrdup(r->series.workload);
 	buf_str(b, "  ");
-	text_line(b, r->series.workload);
-	buf_str(b, *r->series.place ? " on " : "");
-	text_line(b, r->series.place);
-	buf_str(b, ", ");
+	text_line(b, what);
+	buf_str(b, _(", "));
 	text_line(b, r->series.metric);
 	buf_printf(b, " %+.1f %%", 100 * c->est);
 	if (isfinite(c->lo) && isfinite(c->hi))
 		buf_printf(b, " [%+.1f, %+.1f]", 100 * c->lo, 100 * c->hi);
 	if (r->n_changes > 1)
-		buf_printf(b, ", %zu more series", r->n_changes - 1);
+		buf_printf(b, _(", %zu more series"), r->n_changes - 1);
 }
 
 static void put_cause(const struct cause_row *c, struct buf *b)
 {
-	buf_str(b, "\n     likeliest cause: ");
+	buf_printf(b, "\n     %s ", _("likeliest cause:"));
 	regression_cause(c, b);
 	if (c->proved)
-		buf_str(b, ", proved: the re-run differed in nothing else");
+		buf_str(b, _(", proved: the re-run differed in nothing else"));
 }
 
 static void put_state(const struct regression_row *r, struct buf *b)
 {
-	buf_printf(b, "\n     %s%s", regression_state_name(r->state), r->who ? " by " : "");
-	text_line(b, r->who ? r->who : "");
-	buf_str(b, r->note ? ": " : "");
-	text_line(b, r->note ? r->note : "");
+	_cleanup_free_ char *by = xasprintf(_(" by %s"), r->who ? r->who : ""),
+			    *note = recorded_text(r->note);
+
+	buf_printf(b, "\n     %s", lang_word("regression_state", regression_state_name(r->state)));
+	text_line(b, r->who ? by : "");
+	buf_str(b, note ? _(": ") : "");
+	text_line(b, note ? note : "");
 }
 
 static void put_regression(const struct nightly_regression *r, struct buf *b)
@@ -177,12 +183,12 @@ static void put_regressions(const struct nightly *night, const struct nightly_re
 			    size_t n, struct buf *b)
 {
 	static const char *const heads[PARTS] = {
-		[PART_ALARM] = "CONFIRMED regressions, open",
-		[PART_KNOWN] = "confirmed regressions, acknowledged",
-		[PART_SUSPECT] = "suspicions (they page nobody; a re-run settles them)",
-		[PART_BETTER] = "changes for the better",
-		[PART_SHIFT] = "shifts: the cost moved from one metric to another",
-		[PART_CLOSED] = "closed tonight",
+		[PART_ALARM] = N_("CONFIRMED regressions, open"),
+		[PART_KNOWN] = N_("confirmed regressions, acknowledged"),
+		[PART_SUSPECT] = N_("suspicions (they page nobody; a re-run settles them)"),
+		[PART_BETTER] = N_("changes for the better"),
+		[PART_SHIFT] = N_("shifts: the cost moved from one metric to another"),
+		[PART_CLOSED] = N_("closed tonight"),
 	};
 	bool any = false;
 
@@ -193,14 +199,16 @@ static void put_regressions(const struct nightly *night, const struct nightly_re
 			if (part_of(&v[i].row) != p)
 				continue;
 			if (!head)
-				buf_printf(b, "\n%s\n", heads[p]);
+				buf_printf(b, "\n%s\n", _(heads[p]));
 			head = any = true;
 			put_regression(&v[i], b);
 		}
 	}
 	if (!any)
-		buf_printf(b, "\n%s: no open regression, no suspicion\n",
-			   is_blind(night) ? "no canary measured anything" : "nothing moved");
+		buf_str(b, is_blind(night)
+				   ? _("\nno canary measured anything: no open regression, no "
+				       "suspicion\n")
+				   : _("\nnothing moved: no open regression, no suspicion\n"));
 }
 
 /* -- what ran --------------------------------------------------------------------------------- */
@@ -211,31 +219,57 @@ static void put_cost_of(double gpu_hours, double node_hours, struct buf *b)
 
 	progress_cost(node_hours * 3600, text, sizeof text);
 	if (gpu_hours > 0)
-		buf_printf(b, "%.3g GPU-h", gpu_hours);
+		buf_printf(b, _("%.3g GPU-h"), gpu_hours);
 	else
-		buf_str(b, node_hours > 0 ? text : "cost not known");
+		buf_str(b, node_hours > 0 ? text : _("cost not known"));
 }
 
 static const char *what(const struct nightly_item *it)
 {
-	return it->watches_fix ? "fix" : it->due.canary ? "canary" : "sweep";
+	return it->watches_fix ? _("fix") : it->due.canary ? _("canary") : _("sweep");
+}
+
+/* What it is and its name, in columns. */
+static void put_name(const struct nightly_item *it, struct buf *b)
+{
+	text_cell(b, what(it), 6);
+	buf_str(b, "  ");
+	text_cell(b, it->due.name, 24);
+	buf_str(b, "  ");
+}
+
+static const char *outcome_word(enum nightly_outcome o)
+{
+	switch (o) {
+	case NIGHTLY_IDLE:
+		return P_("part of a night", "idle");
+	case NIGHTLY_ENDED:
+		return P_("part of a night", "ended");
+	case NIGHTLY_LEFT:
+		return P_("part of a night", "left");
+	case NIGHTLY_STOPPED:
+		return P_("part of a night", "stopped");
+	}
+	return "";
 }
 
 static void put_item(const struct nightly_item *it, struct buf *b)
 {
 	const struct nightly_result *r = &it->result;
+	_cleanup_free_ char *said = recorded_text(r->said);
 
-	buf_printf(b, "  %-6s  %-24s  ", what(it), it->due.name);
+	buf_str(b, "  ");
+	put_name(it, b);
 	if (r->node_s > 0) {
 		put_cost_of(r->node_s / 3600 * it->recipe->r->resources.gpus_per_node,
 			    r->node_s / 3600, b);
 		buf_str(b, "  ");
 	}
-	buf_printf(b, "%s%s%s",
-		   r->outcome == NIGHTLY_STOPPED ? "STOPPED" : nightly_outcome_name(r->outcome),
-		   r->said ? ": " : "", r->said ? r->said : "");
+	buf_str(b, r->outcome == NIGHTLY_STOPPED ? _("STOPPED") : outcome_word(r->outcome));
+	if (said)
+		buf_printf(b, "%s%s", _(": "), said);
 	if (r->outcome == NIGHTLY_STOPPED && it->campaign)
-		buf_printf(b, " (campaign %lld)", (long long)it->campaign);
+		buf_printf(b, _(" (campaign %lld)"), (long long)it->campaign);
 	buf_char(b, '\n');
 }
 
@@ -264,17 +298,19 @@ static void put_checks(const struct nightly *n, bool fixes, const char *head, st
 
 	for (size_t i = 0; i < n->n_checks; i++) {
 		const struct nightly_check *c = &n->checks[i];
+		_cleanup_free_ char *about = NULL, *said = NULL;
 
 		if ((c->regression == 0) != fixes)
 			continue;
 		if (!any)
 			buf_printf(b, "\n%s\n", head);
 		any = true;
-		buf_printf(b, "  %s: ", c->about);
-		if (c->result.outcome != NIGHTLY_IDLE || !c->result.said)
-			buf_printf(b, "%s%s", nightly_outcome_name(c->result.outcome),
-				   c->result.said ? ": " : "");
-		buf_printf(b, "%s\n", c->result.said ? c->result.said : "");
+		about = recorded_text(c->about);
+		said = recorded_text(c->result.said);
+		buf_printf(b, "  %s%s", about, _(": "));
+		if (c->result.outcome != NIGHTLY_IDLE || !said)
+			buf_printf(b, "%s%s", outcome_word(c->result.outcome), said ? _(": ") : "");
+		buf_printf(b, "%s\n", said ? said : "");
 	}
 }
 
@@ -284,10 +320,12 @@ static void put_head(const struct nightly *n, struct buf *b)
 
 	for (size_t i = 0; i < n->n_recipes; i++)
 		usable += n->recipes[i].r != NULL;
-	buf_printf(b, "fettle nightly: night %s, %zu recipe%s in %s", n->night, usable,
-		   usable == 1 ? "" : "s", n->o->dir);
+	buf_printf(b,
+		   _n("fettle nightly: night %s, %zu recipe in %s",
+		      "fettle nightly: night %s, %zu recipes in %s", usable),
+		   n->night, usable, n->o->dir);
 	for (size_t i = 0; i < n->window->n; i++)
-		buf_printf(b, "%s%s", i ? ", " : "; window ", n->window->v[i]);
+		buf_printf(b, "%s%s", i ? _(", ") : _("; window "), n->window->v[i]);
 	buf_char(b, '\n');
 }
 
@@ -299,7 +337,7 @@ static void put_faults(const struct nightly *n, struct buf *b)
 		if (!n->recipes[i].fault)
 			continue;
 		if (!any)
-			buf_str(b, "\nrecipes that cannot be run\n");
+			buf_str(b, _("\nrecipes that cannot be run\n"));
 		any = true;
 		buf_printf(b, "  %s\n", n->recipes[i].fault);
 	}
@@ -310,7 +348,7 @@ static void put_left(const struct nightly *n, struct buf *b)
 	struct buf left = {0};
 
 	if (put_items(n, true, &left))
-		buf_printf(b, "\nleft for the next night\n%s", left.data);
+		buf_printf(b, _("\nleft for the next night\n%s"), left.data);
 	buf_free(&left);
 }
 
@@ -319,15 +357,15 @@ static void put_cost(const struct nightly *n, struct buf *b)
 	char text[48];
 
 	progress_cost(n->spent_node_s, text, sizeof text);
-	buf_str(b, "\ncost of this night: ");
+	buf_str(b, _("\ncost of this night: "));
 	if (n->spent_gpu_s > 0)
-		buf_printf(b, "%.3g GPU-h, ", n->spent_gpu_s / 3600);
+		buf_printf(b, _("%.3g GPU-h, "), n->spent_gpu_s / 3600);
 	buf_str(b, text);
 	if (n->o->gpu_hours > 0)
-		buf_printf(b, " of at most %.3g GPU-h", n->o->gpu_hours);
+		buf_printf(b, _(" of at most %.3g GPU-h"), n->o->gpu_hours);
 	if (n->o->node_hours > 0)
-		buf_printf(b, " of at most %.3g node-h", n->o->node_hours);
-	buf_printf(b, "\nfalse wins of the sweeps to expect in a year: at most %.3g\n",
+		buf_printf(b, _(" of at most %.3g node-h"), n->o->node_hours);
+	buf_printf(b, _("\nfalse wins of the sweeps to expect in a year: at most %.3g\n"),
 		   n->false_wins_year);
 }
 
@@ -340,7 +378,7 @@ static void put_next(const struct nightly *n, const struct nightly_regression *v
 			_cleanup_free_ char *show = drive_command("regressions show", n->w,
 								  v[i].row.id);
 
-			buf_printf(b, "next: %s\n", show);
+			buf_printf(b, _("next: %s\n"), show);
 			return;
 		}
 	for (size_t i = 0; i < n->n_items; i++)
@@ -348,12 +386,12 @@ static void put_next(const struct nightly *n, const struct nightly_regression *v
 			_cleanup_free_ char *look = drive_command("status", n->w,
 								  n->items[i].campaign);
 
-			buf_printf(b, "next: %s\n", look);
+			buf_printf(b, _("next: %s\n"), look);
 			return;
 		}
 	for (size_t i = 0; i < n->n_recipes; i++)
 		if (n->recipes[i].fault) {
-			buf_printf(b, "next: fettle check %s\n", n->recipes[i].path);
+			buf_printf(b, _("next: fettle check %s\n"), n->recipes[i].path);
 			return;
 		}
 }
@@ -369,9 +407,9 @@ static int put_page(struct nightly *n, struct buf *b, struct err *e)
 	put_head(n, b);
 	buf_char(b, '\n');
 	if (!put_items(n, false, b))
-		buf_str(b, "  nothing ran\n");
-	put_checks(n, false, "re-runs of suspicions", b);
-	put_checks(n, true, "fixes whose environment changed", b);
+		buf_str(b, _("  nothing ran\n"));
+	put_checks(n, false, _("re-runs of suspicions"), b);
+	put_checks(n, true, _("fixes whose environment changed"), b);
 	put_regressions(n, v, count, b);
 	put_left(n, b);
 	put_faults(n, b);
@@ -387,13 +425,13 @@ static const char *plan_word(enum due_state s)
 {
 	switch (s) {
 	case DUE_RUN:
-		return "runs";
+		return P_("plan of a night", "runs");
 	case DUE_DONE:
-		return "done";
+		return P_("plan of a night", "done");
 	case DUE_NOT_YET:
-		return "not due";
+		return P_("plan of a night", "not due");
 	case DUE_NO_ROOM:
-		return "no room";
+		return P_("plan of a night", "no room");
 	}
 	return "";
 }
@@ -401,14 +439,17 @@ static const char *plan_word(enum due_state s)
 static void put_planned(const struct nightly_item *it, struct buf *b)
 {
 	const struct due_choice *c = &it->choice;
+	_cleanup_free_ char *why = recorded_text(c->why);
 
 	if (c->state == DUE_RUN)
 		buf_printf(b, "  %2zu. ", c->place + 1);
 	else
 		buf_str(b, "   -  ");
-	buf_printf(b, "%-6s  %-24s  %-7s  ", what(it), it->due.name, plan_word(c->state));
+	put_name(it, b);
+	text_cell(b, plan_word(c->state), 7);
+	buf_str(b, "  ");
 	put_cost_of(it->due.gpu_hours, it->due.node_hours, b);
-	buf_printf(b, "  risk %.2f  %s\n", c->risk, c->why);
+	buf_printf(b, _("  risk %.2f  %s\n"), c->risk, why);
 }
 
 static void put_plan(const struct nightly *n, struct buf *b)
@@ -432,17 +473,16 @@ static void put_plan(const struct nightly *n, struct buf *b)
 		const struct recipe *r = n->recipes[i].r;
 
 		if (r && r->schedule.every == CADENCE_NONE && !r->schedule.after_change)
-			buf_printf(b, "   -  %s says no `schedule`: left alone\n", r->name);
+			buf_printf(b, _("   -  %s says no `schedule`: left alone\n"), r->name);
 	}
 	put_faults(n, b);
-	buf_str(b, "\nexpected cost: ");
+	buf_str(b, _("\nexpected cost: "));
 	put_cost_of(gpu_hours, node_hours, b);
 	if (n->spent_node_s > 0)
-		buf_str(b, ", beside what this night has cost already");
-	buf_printf(b,
-		   "\nrisk: the chance that a look shows a change that nobody has seen; what is "
-		   "worth most for its hours comes first\n"
-		   "false wins of the sweeps to expect in a year: at most %.3g\n",
+		buf_str(b, _(", beside what this night has cost already"));
+	buf_str(b, _("\nrisk: the chance that a look shows a change that nobody has seen; what is "
+		     "worth most for its hours comes first"));
+	buf_printf(b, _("\nfalse wins of the sweeps to expect in a year: at most %.3g\n"),
 		   n->false_wins_year);
 }
 

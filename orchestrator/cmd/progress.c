@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "orchestrator/base/json.h"
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/terminal.h"
 
@@ -210,9 +211,9 @@ static void head_text(const struct progress_view *v, int64_t now_us, bool wide, 
 void progress_cost(double node_s, char *out, size_t n)
 {
 	if (node_s < 360)
-		snprintf(out, n, "%.0f node-s", node_s);
+		snprintf(out, n, _("%.0f node-s"), node_s);
 	else
-		snprintf(out, n, "%.2f node-h", node_s / 3600);
+		snprintf(out, n, _("%.2f node-h"), node_s / 3600);
 }
 
 /* The widest of these that fits: the effect is what people wait for, so it goes last. */

@@ -10,13 +10,15 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/nights.h"
 #include "orchestrator/report/plot.h"
+#include "orchestrator/report/recorded.h"
 #include "orchestrator/report/text.h"
 
 enum {
 	PLOT_HEIGHT = 12,
 	POINTS_SHOWN = 30,  /* newest, unless all are asked for */
 	EVENTS_LISTED = 26, /* signs a..z; of a series whose every night has another commit */
-	COLUMN_MAX = 40,    /* names of hundreds of bytes do not push the numbers off the screen */
+	UNIT_COLUMNS = 9,
+	COLUMN_MAX = 40, /* names of hundreds of bytes do not push the numbers off the screen */
 };
 
 #define RED    "\033[31m"
@@ -64,63 +66,89 @@ static const char *state_colour(const struct nights_glance *g)
 					       : YELLOW;
 }
 
-static void list_row(const struct nights_glance *g, int width, const struct nights_style *st,
+static void list_row(const struct nights_glance *g, size_t width, const struct nights_style *st,
 		     struct buf *out)
 {
 	_cleanup_free_ char *state = nights_state(g), *title = nights_title(&g->row);
-	struct buf name = {0};
+	_cleanup_free_ char *unit = str_eq(g->row.unit, "1")
+					    ? xstrdup("")
+					    : xstrndup(g->row.unit,
+						       text_fit(g->row.unit, UNIT_COLUMNS));
 
-	text_line(&name, title);
-	buf_printf(out, "%5lld  %-*s %6lld  %-10s", (long long)g->row.id, width, name.data,
-		   (long long)g->nights, *g->last ? g->last : "-");
+	buf_printf(out, "%5lld  ", (long long)g->row.id);
+	text_cell(out, title, width);
+	buf_printf(out, " %6lld  %-10s", (long long)g->nights, *g->last ? g->last : "-");
 	number_cell(g->value, 10, out);
-	buf_printf(out, " %-9.9s", str_eq(g->row.unit, "1") ? "" : g->row.unit);
+	buf_char(out, ' ');
+	text_cell(out, unit, UNIT_COLUMNS);
 	change_cell(g->week, out);
 	change_cell(g->month, out);
 	buf_str(out, "  ");
 	coloured(st, state_colour(g), state, out);
 	buf_char(out, '\n');
-	buf_free(&name);
 }
 
 /* What several series share: "gpt-ddp on gpu (canary)". */
 static void group_heading(const struct series_row *s, const struct nights_style *st,
 			  struct buf *out)
 {
-	_cleanup_free_ char *text = xasprintf("%s%s%s%s", s->workload, *s->place ? " on " : "",
-					      s->place,
-					      s->source == SERIES_CANARY     ? ""
-					      : s->source == SERIES_IMPORTED ? " (imported)"
-									     : " (observed)");
+	_cleanup_free_ char *text = *s->place ? xasprintf(P_("workload", "%s on %s"), s->workload,
+							  s->place)
+					      : xstrdup(s->workload);
+	const char *source = s->source == SERIES_CANARY     ? ""
+			     : s->source == SERIES_IMPORTED ? _(" (imported)")
+							    : _(" (observed)");
+	_cleanup_free_ char *whole = xasprintf("%s%s", text, source);
 
-	coloured(st, BOLD, text, out);
-	if (*s->config)
-		buf_printf(out, "  configuration %.8s", s->config);
+	coloured(st, BOLD, whole, out);
+	if (*s->config) {
+		buf_str(out, "  ");
+		buf_printf(out, _("configuration %.8s"), s->config);
+	}
 	buf_char(out, '\n');
+}
+
+/* Names of columns over the rows of list_row(). */
+static void list_head(size_t width, struct buf *out)
+{
+	buf_printf(out, "%5s  ", "");
+	text_cell(out, _("metric"), width);
+	buf_char(out, ' ');
+	text_cell_right(out, _("nights"), 6);
+	buf_str(out, "  ");
+	text_cell(out, _("newest"), 10);
+	buf_char(out, ' ');
+	text_cell_right(out, _("value"), 10);
+	buf_char(out, ' ');
+	text_cell(out, _("unit"), UNIT_COLUMNS);
+	buf_char(out, ' ');
+	text_cell_right(out, _("7 nights"), 9);
+	buf_char(out, ' ');
+	text_cell_right(out, _("30 nights"), 9);
+	buf_printf(out, "  %s\n", _("state"));
 }
 
 void nights_list_text(const struct nights_glance *v, size_t n, const struct nights_style *st,
 		      struct buf *out)
 {
-	size_t width = strlen("metric");
+	size_t width = text_width(_("metric"));
 
 	if (n == 0) {
-		buf_str(out, "no series yet: `fettle nightly` measures some, `fettle history "
-			     "import` takes yours over\n");
+		buf_str(out, _("no series yet: `fettle nightly` measures some, `fettle history "
+			       "import` takes yours over\n"));
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ char *title = nights_title(&v[i].row);
 
-		width = strlen(title) > width ? strlen(title) : width;
+		width = text_width(title) > width ? text_width(title) : width;
 	}
 	width = width > COLUMN_MAX ? COLUMN_MAX : width;
-	buf_printf(out, "%5s  %-*s %6s  %-10s %10s %-9s %9s %9s  %s\n", "", (int)width, "metric",
-		   "nights", "newest", "value", "unit", "7 nights", "30 nights", "state");
+	list_head(width, out);
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || !nights_same_group(&v[i - 1].row, &v[i].row))
 			group_heading(&v[i].row, st, out);
-		list_row(&v[i], (int)width, st, out);
+		list_row(&v[i], width, st, out);
 	}
 }
 
@@ -174,7 +202,7 @@ static void draw(const struct nights_series *s, const struct nights_style *st, s
 		.n_marks = n_marks,
 		.left = s->points[0].night,
 		.right = s->points[s->n - 1].night,
-		.row_name = {"change", "environ."},
+		.row_name = {_("change"), _("environ.")},
 		.width = st->width,
 		.height = PLOT_HEIGHT,
 		.ascii = st->ascii,
@@ -197,6 +225,8 @@ static void draw(const struct nights_series *s, const struct nights_style *st, s
 static void mark_line(const struct nights_mark *m, char sign, const struct nights_style *st,
 		      struct buf *out)
 {
+	_cleanup_free_ char *why = recorded_text(m->why);
+
 	buf_printf(out, "  %c  %s  ", sign, m->night);
 	if (st->colour)
 		buf_str(out, mark_colour(m));
@@ -205,16 +235,18 @@ static void mark_line(const struct nights_mark *m, char sign, const struct night
 	if (st->colour)
 		buf_str(out, RESET);
 	if (m->regression)
-		buf_printf(out, ", %s; regression %lld, %s", change_level_name(m->level),
-			   (long long)m->regression, regression_state_name(m->state));
+		buf_printf(out, _(", %s; regression %lld, %s"),
+			   lang_word("change_level", change_level_name(m->level)),
+			   (long long)m->regression,
+			   lang_word("regression_state", regression_state_name(m->state)));
 	else
-		buf_str(out, ", seen by the strict detector, not tracked");
+		buf_str(out, _(", seen by the strict detector, not tracked"));
 	if (!str_eq(m->first, m->last))
-		buf_printf(out, " (between %s and %s)", m->first, m->last);
+		buf_printf(out, _(" (between %s and %s)"), m->first, m->last);
 	buf_char(out, '\n');
-	if (m->why) {
+	if (why) {
 		buf_str(out, "     ");
-		text_line(out, m->why);
+		text_line(out, why);
 		buf_char(out, '\n');
 	}
 }
@@ -232,7 +264,7 @@ static void event_lines(const struct nights_series *s, struct buf *out)
 			continue;
 		}
 		if (left_out)
-			buf_printf(out, "  ~  %zu older ones: --json has them\n", left_out);
+			buf_printf(out, _("  ~  %zu older ones: --json has them\n"), left_out);
 		left_out = 0;
 		if (again)
 			buf_printf(out, "     %10s  ", "");
@@ -240,9 +272,9 @@ static void event_lines(const struct nights_series *s, struct buf *out)
 			buf_printf(out, "  %c  %s  ", event_sign(s, i), v->night);
 		text_line(out, v->key);
 		buf_str(out, ": ");
-		text_line(out, v->was ? v->was : "(not known)");
+		text_line(out, v->was ? v->was : _("(not known)"));
 		buf_str(out, " -> ");
-		text_line(out, v->is ? v->is : "(not known)");
+		text_line(out, v->is ? v->is : _("(not known)"));
 		buf_char(out, '\n');
 	}
 }
@@ -252,7 +284,13 @@ static void point_lines(const struct nights_series *s, const struct nights_style
 {
 	size_t from = st->all || s->n <= POINTS_SHOWN ? 0 : s->n - POINTS_SHOWN;
 
-	buf_printf(out, "\n%-10s %12s %10s %3s  %s\n", "night", "value", "sd", "n", "");
+	buf_char(out, '\n');
+	text_cell(out, _("night"), 10);
+	buf_char(out, ' ');
+	text_cell_right(out, _("value"), 12);
+	buf_char(out, ' ');
+	text_cell_right(out, _("sd"), 10);
+	buf_str(out, "   n  \n");
 	for (size_t i = from; i < s->n; i++) {
 		const struct point_row *p = &s->points[i];
 		const char *sep = " ";
@@ -263,12 +301,14 @@ static void point_lines(const struct nights_series *s, const struct nights_style
 		buf_printf(out, " %3d ", p->n);
 		for (size_t k = 0; k < s->n_marks; k++)
 			if (str_eq(s->marks[k].night, p->night)) {
-				buf_printf(out, "%schange %c", sep, change_sign(k));
-				sep = ", ";
+				buf_str(out, sep);
+				buf_printf(out, _("change %c"), change_sign(k));
+				sep = _(", ");
 			}
 		for (size_t k = 0; k < s->n_events; k++)
 			if (str_eq(s->events[k].night, p->night)) {
-				buf_printf(out, "%senvironment %c", sep, event_sign(s, k));
+				buf_str(out, sep);
+				buf_printf(out, _("environment %c"), event_sign(s, k));
 				break;
 			}
 		while (out->data[out->len - 1] == ' ')
@@ -276,22 +316,21 @@ static void point_lines(const struct nights_series *s, const struct nights_style
 		buf_char(out, '\n');
 	}
 	if (from)
-		buf_printf(out, "(%zu older nights: --all)\n", from);
+		buf_printf(out, _("(%zu older nights: --all)\n"), from);
 }
 
 static void heading(const struct series_row *s, const struct nights_style *st, struct buf *out)
 {
-	_cleanup_free_ char *title = nights_title(s);
+	_cleanup_free_ char *title = nights_title(s), *unit = xasprintf(_(" in %s"), s->unit);
 
-	buf_printf(out, "series %lld: ", (long long)s->id);
+	buf_printf(out, _("series %lld: "), (long long)s->id);
 	coloured(st, BOLD, title, out);
-	if (*s->unit && !str_eq(s->unit, "1")) {
-		buf_str(out, " in ");
-		text_line(out, s->unit);
-	}
+	if (*s->unit && !str_eq(s->unit, "1"))
+		text_line(out, unit);
 	if (s->better != BETTER_NONE)
-		buf_printf(out, " (%s is better)", s->better == BETTER_UP ? "more" : "less");
-	buf_str(out, ", ");
+		buf_str(out,
+			s->better == BETTER_UP ? _(" (more is better)") : _(" (less is better)"));
+	buf_str(out, _(", "));
 	group_heading(s, st, out);
 }
 
@@ -301,13 +340,13 @@ static void body(const struct nights_series *s, size_t passed, const struct nigh
 	buf_char(out, '\n');
 	draw(s, st, out);
 	if (s->n_marks || passed)
-		buf_str(out, "\nchanges\n");
+		buf_str(out, _("\nchanges\n"));
 	for (size_t i = 0; i < s->n_marks; i++)
 		mark_line(&s->marks[i], change_sign(i), st, out);
 	if (passed)
-		buf_printf(out, "  (%zu that came to nothing: --all)\n", passed);
+		buf_printf(out, _("  (%zu that came to nothing: --all)\n"), passed);
 	if (s->n_events)
-		buf_str(out, "\nenvironment\n");
+		buf_str(out, _("\nenvironment\n"));
 	event_lines(s, out);
 	point_lines(s, st, out);
 }
@@ -319,7 +358,7 @@ void nights_series_text(const struct nights_series *s, const struct nights_style
 
 	heading(&s->row, st, out);
 	if (s->n == 0)
-		buf_str(out, "no night yet\n");
+		buf_printf(out, "%s\n", _("no night yet"));
 	else if (st->all)
 		body(s, 0, st, out);
 	else

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+#include "orchestrator/report/text.h"
 
 enum {
 	LABEL = 10,       /* columns of a label at the left, and one blank */
@@ -163,7 +164,8 @@ static void put_marks(const struct field *f, enum plot_row row, struct buf *out)
 		}
 	if (!used)
 		return;
-	buf_printf(out, "%*s ", LABEL, p->row_name[row]);
+	text_cell_right(out, p->row_name[row], LABEL);
+	buf_char(out, ' ');
 	for (size_t column = 0; column < used; column++) {
 		if (at[column])
 			colour(f, at[column]->colour, out);

@@ -28,7 +28,7 @@ struct plot {
 	const struct plot_mark *marks;
 	size_t n_marks;
 	const char *left, *right;        /* labels of the axis' ends */
-	const char *row_name[PLOT_ROWS]; /* of marks, at most 10 letters */
+	const char *row_name[PLOT_ROWS]; /* of marks, at most 10 columns */
 	size_t width, height;            /* characters: whole picture; rows of dots, >= 2 */
 	bool ascii, colour;
 };

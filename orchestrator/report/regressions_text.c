@@ -7,6 +7,7 @@
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/nights.h"
+#include "orchestrator/report/recorded.h"
 #include "orchestrator/report/regressions.h"
 #include "orchestrator/report/text.h"
 
@@ -16,7 +17,7 @@
 #define BOLD   "\033[1m"
 #define RESET  "\033[0m"
 
-enum { EFFECT_COLUMNS = 24, STATE_COLUMNS = 12 };
+enum { EFFECT_COLUMNS = 24, STATE_COLUMNS = 12, KIND_COLUMNS = 7 };
 
 static void coloured(bool colour, const char *code, const char *text, struct buf *out)
 {
@@ -34,23 +35,30 @@ static const char *colour_of(const struct regression_row *r)
 	return r->kind == REGRESSION_WORSE ? RED : GREEN;
 }
 
-static void pad(struct buf *out, size_t from, size_t columns)
-{
-	while (out->len - from < columns)
-		buf_char(out, ' ');
-}
-
 static void series_words(const struct series_row *s, struct buf *out)
 {
 	_cleanup_free_ char *title = nights_title(s);
+	_cleanup_free_ char *words = *s->place ? xasprintf(_("%s of %s on %s"), title, s->workload,
+							   s->place)
+					       : xasprintf(_("%s of %s"), title, s->workload);
 
-	text_line(out, title);
-	buf_str(out, " of ");
-	text_line(out, s->workload);
-	if (*s->place) {
-		buf_str(out, " on ");
-		text_line(out, s->place);
-	}
+	text_line(out, words);
+}
+
+/* The effect in a column of its own; without a change an empty one. */
+static void effect_cell(const struct change_row *c, struct buf *out)
+{
+	struct buf effect = {0};
+
+	if (c)
+		nights_effect(c->est, c->lo, c->hi, &effect);
+	text_cell(out, effect.data ? effect.data : "", EFFECT_COLUMNS);
+	buf_free(&effect);
+}
+
+static const char *state_word(enum regression_state s)
+{
+	return lang_word("regression_state", regression_state_name(s));
 }
 
 /* -- list ------------------------------------------------------------------------------------- */
@@ -59,36 +67,33 @@ static void list_entry(const struct regression_view *v, const struct regression_
 		       struct buf *out)
 {
 	const struct regression_moved *m = v->n_moved ? &v->moved[0] : NULL;
-	size_t from;
+	const char *word = regression_word(&v->row);
+	size_t used = text_width(word);
 
 	buf_printf(out, "%4lld  ", (long long)v->row.id);
-	from = out->len;
-	buf_str(out, regression_state_name(v->row.state));
-	pad(out, from, STATE_COLUMNS);
+	text_cell(out, state_word(v->row.state), STATE_COLUMNS);
 	buf_printf(out, "  %s  ", v->row.night);
-	coloured(st->colour, colour_of(&v->row), regression_word(&v->row), out);
-	buf_printf(out, "%*s  ", (int)(7 - strlen(regression_word(&v->row))), "");
-	from = out->len;
-	if (m)
-		nights_effect(m->change.est, m->change.lo, m->change.hi, out);
-	pad(out, from, EFFECT_COLUMNS);
+	coloured(st->colour, colour_of(&v->row), word, out);
+	text_cell(out, "", used < KIND_COLUMNS ? KIND_COLUMNS - used : 0);
+	buf_str(out, "  ");
+	effect_cell(m ? &m->change : NULL, out);
 	if (m) {
 		buf_str(out, "  ");
 		series_words(&m->series, out);
 	}
 	if (v->n_moved > 1)
-		buf_printf(out, " and %zu more", v->n_moved - 1);
+		buf_printf(out, _(" and %zu more"), v->n_moved - 1);
 	buf_char(out, '\n');
 	if (v->n_causes) {
 		buf_printf(out, "      %s ",
-			   v->causes[0].proved ? "proved cause:" : "likeliest cause:");
+			   v->causes[0].proved ? _("proved cause:") : _("likeliest cause:"));
 		regression_cause(&v->causes[0], out);
 		buf_char(out, '\n');
 	}
 	if (v->row.note) {
 		buf_str(out, "      ");
 		text_line(out, v->row.who ? v->row.who : "fettle");
-		buf_str(out, ": ");
+		buf_str(out, _(": "));
 		text_line(out, v->row.note);
 		buf_char(out, '\n');
 	}
@@ -125,10 +130,10 @@ void regressions_text(const struct regression_view *v, size_t n, const struct re
 	}
 	if (n)
 		buf_char(out, '\n');
-	buf_printf(out, "%zu confirmed and open, %zu suspected (?: not measured again yet)\n", open,
-		   suspects);
+	buf_printf(out, _("%zu confirmed and open, %zu suspected (?: not measured again yet)\n"),
+		   open, suspects);
 	if (first) {
-		buf_str(out, "all about one: ");
+		buf_str(out, _("all about one: "));
 		command(st, "regressions show", first->row.id, "", "", out);
 	}
 }
@@ -139,45 +144,49 @@ static void heading(const struct regression_view *v, const struct regression_sty
 		    struct buf *out)
 {
 	const struct regression_row *r = &v->row;
+	_cleanup_free_ char *by = xasprintf(_(" by %s"), r->who ? r->who : "fettle"),
+			    *note = recorded_text(r->note);
 
-	buf_printf(out, "regression %lld: ", (long long)r->id);
-	coloured(st->colour, colour_of(r), regression_kind_name(r->kind), out);
-	buf_printf(out, ", %s, %s", change_level_name(r->level), regression_state_name(r->state));
-	if (r->note || r->who) {
-		buf_str(out, " by ");
-		text_line(out, r->who ? r->who : "fettle");
-	}
+	buf_printf(out, _("regression %lld: "), (long long)r->id);
+	coloured(st->colour, colour_of(r),
+		 lang_word("regression_kind", regression_kind_name(r->kind)), out);
+	buf_printf(out, _(", %s, %s"), lang_word("change_level", change_level_name(r->level)),
+		   state_word(r->state));
+	if (r->note || r->who)
+		text_line(out, by);
 	if (r->note) {
-		buf_str(out, ": ");
-		text_line(out, r->note);
+		buf_str(out, _(": "));
+		text_line(out, note);
 	}
-	buf_printf(out, "\nnight %s, seen on %s", r->night, r->found_night);
+	buf_char(out, '\n');
+	buf_printf(out, _("night %s, seen on %s"), r->night, r->found_night);
 	if (*r->confirmed_night)
-		buf_printf(out, ", confirmed on %s", r->confirmed_night);
+		buf_printf(out, _(", confirmed on %s"), r->confirmed_night);
 	buf_char(out, '\n');
 }
 
 static void moved_lines(const struct regression_view *v, struct buf *out)
 {
 	if (v->n_moved)
-		buf_str(out, "\nmoved\n");
+		buf_str(out, _("\nmoved\n"));
 	for (size_t i = 0; i < v->n_moved; i++) {
 		const struct change_row *c = &v->moved[i].change;
-		size_t from;
 
 		buf_str(out, "  ");
-		from = out->len;
-		nights_effect(c->est, c->lo, c->hi, out);
-		pad(out, from, EFFECT_COLUMNS);
-		buf_printf(out, " %-7s  ", nights_direction(c->direction));
+		effect_cell(c, out);
+		buf_char(out, ' ');
+		text_cell(out, nights_direction(c->direction), KIND_COLUMNS);
+		buf_str(out, "  ");
 		series_words(&v->moved[i].series, out);
-		buf_printf(out, " (series %lld)", (long long)c->series);
+		buf_printf(out, _(" (series %lld)"), (long long)c->series);
 		if (c->level != v->row.level)
-			buf_printf(out, ", %s", change_level_name(c->level));
+			buf_printf(out, _(", %s"),
+				   lang_word("change_level", change_level_name(c->level)));
 		if (str_eq(c->first_night, c->last_night))
-			buf_printf(out, ", from %s\n", c->night);
+			buf_printf(out, _(", from %s"), c->night);
 		else
-			buf_printf(out, ", between %s and %s\n", c->first_night, c->last_night);
+			buf_printf(out, _(", between %s and %s"), c->first_night, c->last_night);
+		buf_char(out, '\n');
 	}
 }
 
@@ -188,15 +197,17 @@ static void rerun_lines(const struct regression_view *v, struct buf *out)
 
 	for (size_t i = 0; i < v->n_moved; i++) {
 		const char *why = v->moved[i].change.why;
+		_cleanup_free_ char *text = NULL;
 		bool told = !why;
 
 		for (size_t k = 0; !told && k < i; k++)
 			told = str_eq(v->moved[k].change.why, why);
 		if (told)
 			continue;
-		buf_str(out, any ? "  " : "\nhow it was judged\n  ");
+		buf_str(out, any ? "  " : _("\nhow it was judged\n  "));
 		any = true;
-		text_line(out, why);
+		text = recorded_text(why);
+		text_line(out, text);
 		buf_char(out, '\n');
 	}
 }
@@ -208,25 +219,29 @@ static void cause_lines(const struct regression_view *v, struct buf *out)
 	for (size_t i = 0; i < v->n_causes; i++) {
 		const struct cause_row *c = &v->causes[i];
 
+		_cleanup_free_ char *why = recorded_text(c->why);
+
 		if (c->kind == CAUSE_METRIC) {
 			probes = true;
 			continue;
 		}
-		buf_printf(out, "%s  %d. ", i ? "" : "\ncauses, likeliest first\n", c->rank);
+		buf_printf(out, "%s  %d. ", i ? "" : _("\ncauses, likeliest first\n"), c->rank);
 		regression_cause(c, out);
-		buf_printf(out, "%s\n     ", c->proved ? "  (proved)" : "");
-		text_line(out, c->why);
+		buf_printf(out, "%s\n     ", c->proved ? _("  (proved)") : "");
+		text_line(out, why);
 		buf_char(out, '\n');
 	}
 	if (probes)
-		buf_str(out, "\nmoved with it\n");
+		buf_str(out, _("\nmoved with it\n"));
 	for (size_t i = 0; i < v->n_causes; i++) {
+		_cleanup_free_ char *why = recorded_text(v->causes[i].why);
+
 		if (v->causes[i].kind != CAUSE_METRIC)
 			continue;
 		buf_str(out, "  ");
 		regression_cause(&v->causes[i], out);
-		buf_str(out, ": ");
-		text_line(out, v->causes[i].why);
+		buf_str(out, _(": "));
+		text_line(out, why);
 		buf_char(out, '\n');
 	}
 }
@@ -245,14 +260,14 @@ static void next_lines(const struct regression_view *v, const struct regression_
 	bool closed = !regression_watched(&v->row);
 	int64_t id = v->row.id;
 
-	buf_str(out, "\nnext\n");
+	buf_str(out, _("\nnext\n"));
 	if (v->n_moved) {
 		buf_str(out, "  ");
 		command(st, "history", v->moved[0].series.id, "", "", out);
 	}
 	if (!closed && may_bisect(v)) {
 		buf_str(out, "  ");
-		command(st, "regressions bisect", id, "", "which of the causes it is", out);
+		command(st, "regressions bisect", id, "", _("which of the causes it is"), out);
 	}
 	buf_str(out, "  ");
 	if (closed) {
@@ -260,11 +275,11 @@ static void next_lines(const struct regression_view *v, const struct regression_
 		return;
 	}
 	if (v->row.state == REGRESSION_OPEN)
-		command(st, "regressions ack", id, " --note TEXT", "somebody works on it", out);
+		command(st, "regressions ack", id, " --note TEXT", _("somebody works on it"), out);
 	else
-		command(st, "regressions fix", id, " --note TEXT", "it is mended", out);
+		command(st, "regressions fix", id, " --note TEXT", _("it is mended"), out);
 	buf_str(out, "  ");
-	command(st, "regressions accept", id, " --note WHY", "it is the new normal", out);
+	command(st, "regressions accept", id, " --note WHY", _("it is the new normal"), out);
 }
 
 void regression_text(const struct regression_view *v, const struct regression_style *st,
@@ -275,7 +290,7 @@ void regression_text(const struct regression_view *v, const struct regression_st
 	rerun_lines(v, out);
 	cause_lines(v, out);
 	if (v->nodes.n)
-		buf_str(out, "\nnodes of the first night after the change\n  ");
+		buf_str(out, _("\nnodes of the first night after the change\n  "));
 	for (size_t i = 0; i < v->nodes.n; i++) {
 		buf_str(out, i ? ", " : "");
 		text_line(out, v->nodes.v[i]);
