@@ -257,6 +257,37 @@ char *fs_absolute(const char *path, struct err *e)
 	return p;
 }
 
+/* Length of the head of a and b that is made of whole names. */
+static size_t common_names(const char *a, const char *b)
+{
+	size_t end = 0, i = 0;
+
+	for (; a[i] && a[i] == b[i]; i++)
+		if (a[i] == '/')
+			end = i;
+	if ((!a[i] || a[i] == '/') && (!b[i] || b[i] == '/'))
+		end = i;
+	return end;
+}
+
+char *fs_relative(const char *dir, const char *path)
+{
+	size_t same = common_names(dir, path);
+	struct buf b = {0};
+
+	if (same == 0)
+		return NULL;
+	for (const char *p = dir + same; *p; p++)
+		if (*p == '/' && p[1])
+			buf_str(&b, "../");
+	buf_str(&b, path + same + (path[same] == '/'));
+	if (b.len == 0)
+		buf_char(&b, '.');
+	else if (b.data[b.len - 1] == '/')
+		b.data[--b.len] = '\0';
+	return buf_take(&b);
+}
+
 const char *fs_basename(const char *path)
 {
 	const char *slash = strrchr(path, '/');

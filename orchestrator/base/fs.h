@@ -26,6 +26,9 @@ bool fs_exists(const char *path);
 char *fs_join(const char *dir, const char *name);
 /* heap; realpath of an existing path */
 char *fs_absolute(const char *path, struct err *e);
+/* The way to an absolute path from an absolute directory, "../ws/blocks"; heap. NULL when they have
+ * nothing but "/" in common: what holds on one machine alone. Both as fs_absolute() gives them. */
+char *fs_relative(const char *dir, const char *path);
 const char *fs_basename(const char *path); /* borrowed part of path */
 int64_t fs_size(const char *path);         /* -1 when absent */
 

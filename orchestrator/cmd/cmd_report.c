@@ -2,6 +2,7 @@
 #include <argp.h>
 #include <stdlib.h>
 
+#include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/output.h"
@@ -56,6 +57,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* With the way from a file to the raw logs; a stream has no place. */
+static void place(struct report *r, const char *file)
+{
+	_cleanup_free_ char *dir = NULL;
+
+	if (!file || str_eq(file, "-"))
+		return;
+	dir = xstrndup(file, (size_t)(fs_basename(file) - file));
+	report_lies_in(r, *dir ? dir : ".");
+}
+
 static int print(struct workspace *w, const struct args *a, struct err *e)
 {
 	struct recipe *recipe = NULL;
@@ -66,6 +78,8 @@ static int print(struct workspace *w, const struct args *a, struct err *e)
 
 	if (rc == 0)
 		rc = drive_report(w, id, &recipe, &report, e);
+	if (rc == 0)
+		place(report, a->file);
 	if (rc == 0 && (rc = drive_format(a->format, report, a->look.lang, &text, e)) == 0)
 		rc = output_write(a->file, &text, e);
 	buf_free(&text);

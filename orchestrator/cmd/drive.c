@@ -515,12 +515,14 @@ int drive_format(const struct report_format *f, const struct report *rep, const 
 	return rc;
 }
 
-int drive_write_reports(struct workspace *w, const struct report *rep, int64_t id, const char *lang,
+int drive_write_reports(struct workspace *w, struct report *rep, int64_t id, const char *lang,
 			struct err *e)
 {
 	_cleanup_free_ char *dir = fs_join(w->root, "reports");
 	int rc = fs_mkdirs(dir, 0700, e);
 
+	if (rc == 0)
+		report_lies_in(rep, dir);
 	for (const struct report_format *const *f = report_format_table; rc == 0 && *f; f++) {
 		_cleanup_free_ char *name = xasprintf("campaign-%lld.%s", (long long)id,
 						      (*f)->extension);

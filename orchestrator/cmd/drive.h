@@ -113,7 +113,7 @@ struct report_format;
 int drive_format(const struct report_format *f, const struct report *rep, const char *lang,
 		 struct buf *out, struct err *e);
 /* reports/campaign-ID.* in the workspace, every format. */
-int drive_write_reports(struct workspace *w, const struct report *rep, int64_t id, const char *lang,
+int drive_write_reports(struct workspace *w, struct report *rep, int64_t id, const char *lang,
 			struct err *e);
 
 /* The exit status that stands for both: 4, then 1, then 3 (DESIGN 5). */

@@ -208,6 +208,14 @@ void doc_code(struct doc *doc, const char *s)
 		doc->writer->code(doc, s);
 }
 
+void doc_link(struct doc *doc, const char *href, const char *s)
+{
+	if (s && href && doc->writer->link)
+		doc->writer->link(doc, href, s);
+	else
+		doc_code(doc, s);
+}
+
 void doc_strong(struct doc *doc, const char *s)
 {
 	if (s)

@@ -42,6 +42,7 @@ struct doc_writer {
 	void (*text)(struct doc *doc, const char *s);
 	void (*code)(struct doc *doc, const char *s);
 	void (*strong)(struct doc *doc, const char *s);
+	void (*link)(struct doc *doc, const char *href, const char *s); /* NULL: it has no links */
 };
 
 struct doc {
@@ -73,6 +74,8 @@ void doc_str(struct doc *doc, const char *words);
 __attribute__((format(printf, 2, 3))) void doc_printf(struct doc *doc, const char *fmt, ...);
 void doc_text(struct doc *doc, const char *s); /* on one line; NULL: nothing */
 void doc_code(struct doc *doc, const char *s); /* as it is; NULL: nothing */
+/* As doc_code(), leading to href where the writer has links; href NULL: to nowhere. */
+void doc_link(struct doc *doc, const char *href, const char *s);
 void doc_strong(struct doc *doc, const char *s);
 
 void doc_number(struct doc *doc, double v); /* four digits that matter: "9045", "0.6206" */

@@ -84,6 +84,11 @@ static int write_html(const struct report *r, struct buf *b, struct err *e)
 	buf_str(&sheet, css);
 	html_head(b, title, sheet.data);
 	buf_str(b, "<header>\n");
+	if (r->home) {
+		buf_str(b, "<p class=\"soft\"><a href=\"");
+		html_text(b, r->home);
+		buf_str(b, "\">All campaigns</a></p>\n");
+	}
 	buf_str(b, head.data);
 	contents(body.data, b);
 	buf_str(b, "</header>\n<main>\n");

@@ -133,6 +133,15 @@ static void put_code(struct doc *doc, const char *s)
 	put_in(doc, "code", *s ? s : "\"\"");
 }
 
+static void put_link(struct doc *doc, const char *href, const char *s)
+{
+	buf_str(doc->out, "<a href=\"");
+	html_text(doc->out, href);
+	buf_str(doc->out, "\">");
+	put_code(doc, s);
+	buf_str(doc->out, "</a>");
+}
+
 static void put_strong(struct doc *doc, const char *s)
 {
 	put_in(doc, "strong", s);
@@ -144,4 +153,5 @@ const struct doc_writer html_doc_writer = {.move = put_move,
 					   .words = put_text,
 					   .text = put_text,
 					   .code = put_code,
-					   .strong = put_strong};
+					   .strong = put_strong,
+					   .link = put_link};

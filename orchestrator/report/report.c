@@ -85,6 +85,8 @@ void report_free(struct report *r)
 	campaign_row_done(&r->campaign);
 	free(r->environment);
 	free(r->workspace);
+	free(r->logs);
+	free(r->home);
 	free(r->unit);
 	free(r);
 }

@@ -144,6 +144,18 @@ void text_sh(struct buf *out, const char *s)
 	buf_char(out, '\'');
 }
 
+void text_url(struct buf *out, const char *path)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_./-";
+
+	for (; *path; path++)
+		if (strchr(plain, *path))
+			buf_char(out, *path);
+		else
+			buf_printf(out, "%%%02X", (unsigned char)*path);
+}
+
 void text_csv(struct buf *out, const char *s)
 {
 	struct buf clean = {0};

@@ -29,6 +29,9 @@ void text_cell_right(struct buf *out, const char *s, size_t columns);
  */
 void text_sh(struct buf *out, const char *s);
 
+/* A path as part of a URL: each byte that could mean something there as %xx. */
+void text_url(struct buf *out, const char *path);
+
 /* A field of a CSV file (RFC 4180), always quoted, on one line. What a spreadsheet would take for a
  * formula, a text that begins with = + - or @ and is no number, gets a ' before it. */
 void text_csv(struct buf *out, const char *s);

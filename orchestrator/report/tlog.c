@@ -87,6 +87,14 @@ void tlog_node_cost(const struct report *r, double node_s, struct doc *doc)
 		doc_printf(doc, " that cost %.2f", derive_cost(node_s / 3600 * gpus, price));
 }
 
+bool tlog_log(const struct report *r, const char *path, struct doc *doc)
+{
+	_cleanup_free_ char *url = report_log_url(r, path);
+
+	doc_link(doc, url, path);
+	return url || !r->logs;
+}
+
 void tlog_stage(const struct report_stage *s, struct doc *doc)
 {
 	doc_para(doc);

@@ -74,6 +74,8 @@ void tlog_cell_change(struct doc *doc, const struct hypothesis_row *h); /* the s
 const char *tlog_outcome(const struct report_hypothesis *h);            /* verdict, else state */
 void tlog_verdict(const struct report_hypothesis *h, struct doc *doc);  /* all in a line */
 void tlog_node_cost(const struct report *r, double node_s, struct doc *doc); /* ", node-hours" */
+/* Of a raw log; false: the page could lead there, but it is gone. */
+bool tlog_log(const struct report *r, const char *path, struct doc *doc);
 void tlog_stage(const struct report_stage *s, struct doc *doc); /* line and conclusion */
 void tlog_arms(const struct report *r, const struct report_stage *s, struct doc *doc);
 

@@ -75,6 +75,7 @@ static void proof(const struct report_hypothesis *h, struct doc *doc)
 static void logs(const struct report *r, const struct report_hypothesis *h, struct doc *doc)
 {
 	const struct report_stage *s;
+	size_t gone = 0;
 
 	if (h->stage < 0 || (size_t)h->stage >= r->n_stages)
 		return;
@@ -84,9 +85,13 @@ static void logs(const struct report *r, const struct report_hypothesis *h, stru
 	for (size_t i = 0; i < s->dirs.n; i++) {
 		if (i)
 			doc_str(doc, ", ");
-		doc_code(doc, s->dirs.v[i]);
+		gone += !tlog_log(r, s->dirs.v[i], doc);
 	}
 	doc_str(doc, s->dirs.n ? "." : "none.");
+	if (gone && gone == s->dirs.n)
+		doc_str(doc, " They are gone.");
+	else if (gone)
+		doc_printf(doc, " Without a link: gone (%zu of %zu).", gone, s->dirs.n);
 }
 
 static const char *base_of(const struct report *r, const struct report_hypothesis *h)

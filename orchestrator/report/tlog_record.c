@@ -58,7 +58,9 @@ static void faults(const struct report *r, struct doc *doc)
 		doc_cell_recorded(doc, f->arm);
 		doc_cell(doc, fault_word(f));
 		doc_cell_recorded(doc, f->reason);
-		doc_cell_code(doc, f->log_path);
+		doc_cell_begin(doc);
+		(void)tlog_log(r, f->log_path, doc);
+		doc_cell_end(doc);
 	}
 	rows_left_out(doc, r->n_faults);
 }

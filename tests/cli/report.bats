@@ -96,7 +96,8 @@ documented() {
 
 @test "report: a page that is valid HTML and fetches nothing" {
 	"$FETTLE" report --format html >"$BATS_TEST_TMPDIR/r.html"
-	cmp "$BATS_TEST_TMPDIR/r.html" "$FETTLE_WORKSPACE/reports/campaign-1.html"
+	"$FETTLE" report --format html -o "$FETTLE_WORKSPACE/reports/r.html"
+	cmp "$FETTLE_WORKSPACE/reports/r.html" "$FETTLE_WORKSPACE/reports/campaign-1.html"
 	tidy -q -e "$BATS_TEST_TMPDIR/r.html"
 	run ! grep -E '(src|href)="?[^"#]|<script|@import|url\(' "$BATS_TEST_TMPDIR/r.html"
 	[ "$(grep -c '<h2>[1-5]\. ' "$BATS_TEST_TMPDIR/r.html")" -eq 5 ]

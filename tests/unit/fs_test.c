@@ -236,6 +236,32 @@ static void names(void **state)
 	assert_string_equal(fs_basename("a/"), "");
 }
 
+static void ways_from_a_directory(void **state)
+{
+	static const struct {
+		const char *dir, *path, *way;
+	} cases[] = {
+		{"/a/site", "/a/ws", "../ws"},
+		{"/a/site/team", "/a/ws/blocks/1.1", "../../ws/blocks/1.1"},
+		{"/a/site", "/a/site-2/ws", "../site-2/ws"},
+		{"/a/ws", "/a/ws/blocks", "blocks"},
+		{"/a/ws/site", "/a/ws", ".."},
+		{"/a", "/a", "."},
+		{"/a/b", "/c/b", NULL},
+		{"/", "/c", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		_cleanup_free_ char *way = fs_relative(cases[i].dir, cases[i].path);
+
+		if (cases[i].way)
+			assert_string_equal(way, cases[i].way);
+		else
+			assert_null(way);
+	}
+}
+
 static void absolute_resolves_existing_paths(void **state)
 {
 	_cleanup_scratch_ char *dir = scratch_new();
@@ -302,6 +328,7 @@ int main(void)
 		cmocka_unit_test(remove_tree_does_not_follow_links),
 		cmocka_unit_test(remove_tree_has_a_floor),
 		cmocka_unit_test(names),
+		cmocka_unit_test(ways_from_a_directory),
 		cmocka_unit_test(absolute_resolves_existing_paths),
 		cmocka_unit_test(size_and_kind_of_file_system),
 		cmocka_unit_test(hashes_are_pinned),
