@@ -22,9 +22,15 @@ void cmd_parse(const struct argp *argp, int argc, char **argv, void *input)
 	exit(fflush(stdout) ? 1 : 0);
 }
 
+#include "orchestrator/report/text.h"
+
 int cmd_fail(const struct cmd *c, const struct err *e)
 {
+	struct buf text = {0};
+
 	fflush(stdout); /* results that are there come before the reason why there are no more */
-	fprintf(stderr, "fettle %s: error: %s\n", c->name, e->text);
+	text_line(&text, e->text); /* names in it may come from anywhere */
+	fprintf(stderr, "fettle %s: error: %s\n", c->name, text.data ? text.data : "");
+	buf_free(&text);
 	return err_exit_status(e->code);
 }

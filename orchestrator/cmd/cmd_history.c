@@ -4,17 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "orchestrator/base/fs.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/history_import.h"
+#include "orchestrator/cmd/history_page.h"
 #include "orchestrator/cmd/history_watch.h"
 #include "orchestrator/cmd/output.h"
 #include "orchestrator/cmd/terminal.h"
 #include "orchestrator/report/nights.h"
-#include "orchestrator/report/regressions.h"
 
 extern const struct cmd cmd_history;
 
@@ -71,35 +70,14 @@ static void print_json(const struct json *j)
 
 /* -- page ------------------------------------------------------------------------------------- */
 
-static int load_all(struct nights *n, const struct nights_glance *g, size_t n_g, const char *since,
-		    struct nights_series *v, struct err *e)
-{
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < n_g; i++)
-		rc = nights_load(n, &g[i].row, since, &v[i], e);
-	return rc;
-}
-
 static int page(struct workspace *w, struct nights *n, const struct nights_glance *g, size_t n_g,
 		const struct args *a, struct err *e)
 {
-	struct nights_series *v = xcalloc(n_g + 1, sizeof *v);
-	struct regression_view *r = NULL;
 	struct buf text = {0};
-	size_t n_r = 0;
-	int rc = load_all(n, g, n_g, a->since, v, e);
+	int rc = history_page(w, n, g, n_g, a->since, a->look.lang, &text, NULL, e);
 
-	if (rc == 0 && (rc = regressions_load(w->db, true, &r, &n_r, e)) == 0) {
-		lang_begin(a->look.lang);
-		nights_page(fs_basename(w->root), v, n_g, r, n_r, &text);
-		lang_end();
+	if (rc == 0)
 		rc = output_write(a->html, &text, e);
-	}
-	regression_views_free(r, n_r);
-	for (size_t i = 0; i < n_g; i++)
-		nights_series_done(&v[i]);
-	free(v);
 	buf_free(&text);
 	return rc;
 }

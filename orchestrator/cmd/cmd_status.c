@@ -9,6 +9,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/progress.h"
+#include "orchestrator/report/text.h"
 
 extern const struct cmd cmd_status;
 
@@ -87,16 +88,18 @@ static int load(struct workspace *w, const struct campaign_row *row, struct glan
 
 static void print_text(const struct workspace *w, const struct glance *g)
 {
-	_cleanup_free_ char *resume = drive_command("resume", w, g->row->id);
+	_cleanup_free_ char *resume = drive_command("resume", w, g->row->id),
+			    *name = text_clean(g->row->name), *stage = text_clean(g->stage),
+			    *reason = text_clean(g->row->reason);
 	char when[32], cost[32];
 
 	clock_iso(g->row->created_us, when, sizeof when);
 	progress_cost(g->cost.node_s, cost, sizeof cost);
 	printf("%4lld  %-24s %-8s %-6s %s  %lld trials, %s\n      %s\n", (long long)g->row->id,
-	       g->row->name, campaign_state_name(g->row->state), g->row->scheduler, when,
-	       (long long)g->cost.trials_all, cost, g->stage);
+	       name, campaign_state_name(g->row->state), g->row->scheduler, when,
+	       (long long)g->cost.trials_all, cost, stage);
 	if (g->row->reason && !strstr(g->stage, g->row->reason))
-		printf("      %s\n", g->row->reason);
+		printf("      %s\n", reason);
 	if (g->held && g->row->state == CAMPAIGN_RUNNING)
 		printf("      driven by process %lld on %s\n", (long long)g->lease.pid,
 		       g->lease.host);
@@ -106,8 +109,11 @@ static void print_text(const struct workspace *w, const struct glance *g)
 		printf("      to go on: %s\n", resume);
 	if (g->expired.n)
 		printf("      the fix has expired, since its environment changed:\n");
-	for (size_t i = 0; i < g->expired.n; i++)
-		printf("        %s\n", g->expired.v[i]);
+	for (size_t i = 0; i < g->expired.n; i++) {
+		_cleanup_free_ char *change = text_clean(g->expired.v[i]);
+
+		printf("        %s\n", change);
+	}
 }
 
 static struct json *to_json(const struct glance *g)

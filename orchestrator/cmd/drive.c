@@ -518,11 +518,11 @@ int drive_format(const struct report_format *f, const struct report *rep, const 
 int drive_write_reports(struct workspace *w, struct report *rep, int64_t id, const char *lang,
 			struct err *e)
 {
-	_cleanup_free_ char *dir = fs_join(w->root, "reports");
+	_cleanup_free_ char *dir = fs_join(w->root, "reports"), *place = NULL;
 	int rc = fs_mkdirs(dir, 0700, e);
 
-	if (rc == 0)
-		report_lies_in(rep, dir);
+	if (rc == 0 && (place = fs_absolute(dir, NULL)))
+		report_lies_in(rep, place);
 	for (const struct report_format *const *f = report_format_table; rc == 0 && *f; f++) {
 		_cleanup_free_ char *name = xasprintf("campaign-%lld.%s", (long long)id,
 						      (*f)->extension);

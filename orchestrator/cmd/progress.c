@@ -9,6 +9,7 @@
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/terminal.h"
+#include "orchestrator/report/text.h"
 
 static const char *const step_names[] = {"",           "baseline",   "hypothesis",
 					 "experiment", "validation", "fixing"};
@@ -74,6 +75,7 @@ static void tell_json(struct progress_view *v, const struct progress *p)
 static void tell_line(struct progress_view *v, const struct progress *p)
 {
 	int64_t s = (p->at_us - v->start_us) / 1000000;
+	_cleanup_free_ char *text = text_clean(p->text); /* logs of trials are told in it */
 
 	/* Blocks come and go on the live line; as lines they are for logs. */
 	if (v->style == STYLE_LIVE && p->kind == PROGRESS_BLOCK)
@@ -83,7 +85,7 @@ static void tell_line(struct progress_view *v, const struct progress *p)
 		(long long)(s / 60), (long long)(s % 60),
 		p->kind == PROGRESS_STEP && p->step ? "== " : "   ",
 		p->kind == PROGRESS_BLOCK && p->stage ? p->stage : "",
-		p->kind == PROGRESS_BLOCK && p->stage ? ": " : "", p->text);
+		p->kind == PROGRESS_BLOCK && p->stage ? ": " : "", text);
 	if (v->colour)
 		fputs("\033[0m", v->out);
 	fflush(v->out);

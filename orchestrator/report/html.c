@@ -70,12 +70,15 @@ void html_text(struct buf *out, const char *s)
 	buf_free(&clean);
 }
 
-void html_head(struct buf *out, const char *title, const char *css)
+static void head(struct buf *out, const char *title, const char *css, const char *hash)
 {
 	buf_printf(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n<head>\n", lang_tag());
 	buf_str(out, "<meta charset=\"utf-8\">\n"
 		     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		     "style-src 'unsafe-inline'\">\n"
+		     "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'");
+	if (hash)
+		buf_printf(out, "; script-src '%s'", hash);
+	buf_str(out, "\">\n"
 		     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
 		     "<meta name=\"generator\" content=\"fettle\">\n<title>");
 	html_text(out, title);
@@ -83,6 +86,16 @@ void html_head(struct buf *out, const char *title, const char *css)
 	buf_str(out, style);
 	buf_str(out, css);
 	buf_str(out, "</style>\n</head>\n<body>\n");
+}
+
+void html_head(struct buf *out, const char *title, const char *css)
+{
+	head(out, title, css, NULL);
+}
+
+void html_head_script(struct buf *out, const char *title, const char *css, const char *hash)
+{
+	head(out, title, css, hash);
 }
 
 void html_tail(struct buf *out)

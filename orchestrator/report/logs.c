@@ -10,8 +10,8 @@
 
 void report_lies_in(struct report *r, const char *dir)
 {
-	_cleanup_free_ char *from = fs_absolute(dir, NULL), *to = fs_absolute(r->workspace, NULL);
-	_cleanup_free_ char *way = from && to ? fs_relative(from, to) : NULL;
+	_cleanup_free_ char *to = fs_absolute(r->workspace, NULL);
+	_cleanup_free_ char *way = to ? fs_relative(dir, to) : NULL;
 	struct buf b = {0};
 
 	free(r->logs);

@@ -150,10 +150,10 @@ struct report {
 	struct campaign_row campaign;
 	const struct recipe *recipe; /* borrowed */
 	char *workspace;             /* absolute path */
-	/* URLs from where the page will lie: of the workspace, that of the index (heap); NULL: there
-	 * are no links to raw logs, there is no index. See report_lies_in(). */
+	/* URLs from where the page will lie: of the workspace, that of the index (heap); NULL:
+	 * there are no links to raw logs, there is no index. See report_lies_in(). */
 	char *logs, *home;
-	char *unit;                  /* of the objective */
+	char *unit; /* of the objective */
 	struct report_stage *stages;
 	size_t n_stages;
 	struct report_hypothesis *hyps;
@@ -284,8 +284,8 @@ const struct report_stage *report_final(const struct report *r);
  * indices into hyps; returns their number. */
 size_t report_ranking(const struct report *r, size_t *out);
 
-/* The page will lie in this directory, which is there: raw logs become links from it, where both are
- * below one directory that is not "/". */
+/* The page will lie in this directory (as fs_absolute() gives it): raw logs become links from it,
+ * where both are below one directory that is not "/". */
 void report_lies_in(struct report *r, const char *dir);
 /* URL of a file or directory below the workspace; heap. NULL: there is none, or it is gone. */
 char *report_log_url(const struct report *r, const char *path);

@@ -125,6 +125,14 @@ void text_cell_right(struct buf *out, const char *s, size_t columns)
 	text_line(out, s);
 }
 
+char *text_clean(const char *s)
+{
+	struct buf b = {0};
+
+	text_line(&b, s);
+	return buf_take(&b);
+}
+
 void text_sh(struct buf *out, const char *s)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

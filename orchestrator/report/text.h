@@ -24,6 +24,8 @@ size_t text_fit(const char *s, size_t columns);
 void text_cell(struct buf *out, const char *s, size_t columns);
 /* The same, blanks first. */
 void text_cell_right(struct buf *out, const char *s, size_t columns);
+/* The same as a text of its own; heap. */
+char *text_clean(const char *s);
 
 /* One word for a POSIX shell: as it is when no character of it is special, else in single quotes.
  */
