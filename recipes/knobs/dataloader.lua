@@ -6,11 +6,28 @@ local NOT_WIRED <const> = "not stock recipes accept any key and build the loader
 local IN_CODE <const> = "code pass it to deepspeed_io, or to your own DataLoader"
 
 -- A loader that is waited for makes one batch in `load`; with n workers one every load / n. The
--- step then lasts as long as the slower of the two. With no worker the loader's time is the wait.
+-- step then lasts as long as the slower of the two. With no worker the loader's time is the wait. Workers that keep
+-- up may need any less than that: then how much is not known, and fewer only help where they lack CPUs.
+local KEEPS_UP <const> = 0.05 -- of the step; ours
+
+local function fewer(n, s, current)
+	local crowded = over(s.rank_ready_ratio, 0.05) or over(s.loader_ready_ratio, 0.05)
+	return {
+		ceiling = not crowded and 0 or nil,
+		worth_trying = crowded,
+		why = crowded and "processes wait for a CPU: fewer workers leave them more"
+			or string.format("%d workers keep up (a step waits %s of its time): %d could not do more", current,
+				percent(s.data_wait_ratio), n),
+	}
+end
+
 local function with_workers(n, s, current)
 	local wait = s.data_wait_ratio
 	if wait == nil then
 		return { why = "the wait for data was not measured" }
+	end
+	if over(current, n) and not over(wait, KEEPS_UP) then
+		return fewer(n, s, current)
 	end
 	local compute = 1 - wait
 	local load = over(current, 0) and current or wait
@@ -20,7 +37,7 @@ local function with_workers(n, s, current)
 		gain = gain,
 		ceiling = math.max(ceiling_of(wait), 0),
 		worth_trying = over(wait, 0.01),
-		why = string.format("a step waits %s of its time for data; %d workers would make it %s of what it is now",
+		why = string.format("a step waits %s of its time for data; with %d workers it would last %s of what it does now",
 			percent(wait), n, percent(step)),
 	}
 end

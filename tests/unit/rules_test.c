@@ -96,6 +96,28 @@ static void test_workers_share_the_load(void **state)
 	expectation_done(&x);
 }
 
+/* Eight workers keep up: fewer are no gain, unless those that compute lack CPUs. */
+static void test_fewer_workers_than_keep_up(void **state)
+{
+	static const struct signal v[] = {{"data_wait_ratio", 0.017}, {"rank_ready_ratio", 0.2}};
+	static const struct script_signals idle = {v, 1}, crowded = {v, 2};
+	struct expectation x;
+	struct err e = {0};
+
+	assert_ok(expect_of(*state, "num_workers", "4", "8", &idle, &x, &e));
+	assert_false(x.worth_trying);
+	assert_contains(x.why, "8 workers keep up");
+	expectation_done(&x);
+	assert_ok(expect_of(*state, "num_workers", "16", "8", &idle, &x, &e));
+	assert_true(x.worth_trying);
+	assert_float_equal(x.gain, 0.0173, 1e-4);
+	expectation_done(&x);
+	assert_ok(expect_of(*state, "num_workers", "4", "8", &crowded, &x, &e));
+	assert_true(x.worth_trying);
+	assert_true(isnan(x.gain));
+	expectation_done(&x);
+}
+
 static void test_nothing_to_gain(void **state)
 {
 	static const struct signal v[] = {{"data_wait_ratio", 0.001}, {"nodes", 1}, {"ncpu", 4}};
@@ -505,6 +527,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_data_wait_bounds_the_gain),
 		cmocka_unit_test(test_workers_share_the_load),
+		cmocka_unit_test(test_fewer_workers_than_keep_up),
 		cmocka_unit_test(test_nothing_to_gain),
 		cmocka_unit_test(test_without_signals),
 		cmocka_unit_test(test_arguments),
