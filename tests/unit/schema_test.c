@@ -542,13 +542,14 @@ static void words_of_the_model_are_the_checks(void **state)
 /* -- plans ----------------------------------------------------------------------------------- */
 
 /* Scans that are meant: lists of all campaigns, series, canary stages, regressions and changes
- * (hundreds); sqlite_sequence has three rows; the others are no tables. */
+ * (hundreds); sqlite_sequence has three rows; the others are no tables, what is in them is looked
+ * at too. */
 static bool scan_is_meant(const char *detail)
 {
 	static const char *const meant[] = {"campaign",     "series",  "canary",
 					    "regression",   "change",  "sqlite_sequence",
-					    "CONSTANT ROW", "v_fault", "(subquery",
-					    "SUBQUERY"};
+					    "CONSTANT ROW", "v_fault", "v_guard",
+					    "(subquery",    "SUBQUERY"};
 
 	detail += strlen("SCAN ");
 	if (str_starts(detail, "TABLE ")) /* until 3.36 */
@@ -575,6 +576,15 @@ static void check_plan(struct db *db, const char *sql)
 	each_row(db, explain, check_plan_row, TEXT(sql));
 }
 
+/* A view is asked for one campaign, series, ...: its first column. */
+static void check_view(sqlite3_stmt *s, void *ctx)
+{
+	_cleanup_free_ char *sql = xasprintf("SELECT * FROM %s WHERE %s = 1", text_of(s, 0),
+					     text_of(s, 1));
+
+	check_plan(ctx, sql);
+}
+
 static void no_statement_scans_a_table(void **state)
 {
 	struct db *db = full_store();
@@ -586,14 +596,11 @@ static void no_statement_scans_a_table(void **state)
 			check_plan(db, *sql);
 	}
 	assert_true(n > 60);
-	check_plan(db, "SELECT * FROM v_trial WHERE campaign = 1");
+	each_row(db,
+		 "SELECT v.name, min(c.name) FROM sqlite_master v, pragma_table_info(v.name) c "
+		 "WHERE v.type = 'view' AND c.cid = 0 GROUP BY v.name",
+		 check_view, db);
 	check_plan(db, "SELECT * FROM v_metric WHERE campaign = 1 AND metric = 'loss'");
-	check_plan(db, "SELECT * FROM v_experiment WHERE campaign = 1");
-	check_plan(db, "SELECT * FROM v_hypothesis WHERE campaign = 1");
-	check_plan(db, "SELECT * FROM v_campaign WHERE campaign = 1");
-	check_plan(db, "SELECT * FROM v_series WHERE series = 1");
-	check_plan(db, "SELECT * FROM v_regression WHERE regression = 1");
-	check_plan(db, "SELECT * FROM v_cause WHERE regression = 1");
 	db_close(db);
 }
 
