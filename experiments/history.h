@@ -84,6 +84,9 @@ void series_rows_free(struct series_row *v, size_t n);
  * when it is there with another unit or direction ("" and none are not known yet: they become those
  * of s); its min_effect and campaign (unless 0) become those of s. s->id is filled in. */
 int history_series_put(struct db *db, struct series_row *s, int64_t now_us, struct err *e);
+/* It is what its canary measures now: those that the canary fed with another configuration ended,
+ * and it has not (any more). */
+int history_series_follow(struct db *db, int64_t id, int64_t now_us, struct err *e);
 int history_series_get(struct db *db, int64_t id, struct series_row *out, struct err *e);
 /* All, or those of a campaign (0: all); by workload, place, metric, role. */
 int history_series_list(struct db *db, int64_t campaign, struct series_row **out, size_t *n,

@@ -21,6 +21,7 @@ enum {
 	GET,
 	LIST,
 	OF_CAMPAIGN,
+	FOLLOW,
 	POINT_FIND,
 	POINT_PUT,
 	POINT_REPLACE,
@@ -45,6 +46,14 @@ const char *const query_sql_series[] = {
 	[GET] = SERIES "WHERE id = :id",
 	[LIST] = SERIES IN_ORDER,
 	[OF_CAMPAIGN] = SERIES "WHERE campaign = :campaign " IN_ORDER,
+	/* those of the same canary, by the name of its campaigns, that differ in configuration */
+	[FOLLOW] =
+		"UPDATE series AS s SET ended_us = CASE WHEN s.id = n.id THEN NULL ELSE :now END "
+		"FROM series n WHERE n.id = :id AND n.campaign IS NOT NULL AND "
+		"(s.ended_us IS NULL) = (s.id <> n.id) AND s.source = n.source AND "
+		"s.workload = n.workload AND s.role = n.role AND s.place = n.place AND "
+		"s.metric = n.metric AND s.stat = n.stat AND s.campaign IN (SELECT a.id FROM "
+		"campaign a JOIN campaign b ON b.name = a.name WHERE b.id = n.campaign)",
 	[POINT_FIND] = "SELECT id FROM point WHERE series = :series AND night = :night",
 	[POINT_PUT] = "INSERT INTO point(series, night, at_us, n, value, sd, environment, stage) "
 		      "VALUES (:series, :night, :at, :n, :value, :sd, :environment, :stage)",
@@ -178,6 +187,15 @@ int history_series_put(struct db *db, struct series_row *s, int64_t now_us, stru
 	if (rc == 0)
 		s->id = id;
 	return rc;
+}
+
+int history_series_follow(struct db *db, int64_t id, int64_t now_us, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(FOLLOW), "end what the series follows", e);
+
+	bind_i64(&s, ":id", id);
+	bind_i64(&s, ":now", now_us);
+	return stmt_run(&s);
 }
 
 int history_series_get(struct db *db, int64_t id, struct series_row *out, struct err *e)

@@ -21,9 +21,12 @@ static const double HISTORY_ALPHA = 0.0005;
 /* Of each of two nights that agree. */
 static const double AGREE_P = 0.002;
 static const double HOPELESS_P = 0.1;
-static const double AWAY_FACTOR = 0.2;
-static const double OFF_FACTOR = 0.4;
 static const double HANG_SD = 5;
+static const double HANG_SHARE = 0.05; /* of nights: that much wider than the others */
+static const double STEP_SDS_MAX = 20; /* no night says more than that */
+static const double LEVEL_SD = 0.5;
+static const double UNRECORDED = 0.02;
+static const double SCORE_LEAST = 1e-6;
 static const double NODE_HINT = 0.05; /* one replicate may be slow for any reason */
 enum {
 	DAY_S = 86400,
@@ -31,7 +34,10 @@ enum {
 	LAST_MIN = 3,
 	TOGETHER_NIGHTS = 7,
 	CALM_SIDE = 2,
-	PAIRS_MAX = 6
+	PAIRS_MAX = 6,
+	SHARES = 16, /* of series that feel it, that are tried */
+	LEVELS = 5,
+	SIZES = 6
 };
 
 /* -- nights and scale ------------------------------------------------------------------------ */
@@ -137,9 +143,10 @@ double regress_fresh_p(const struct regress_noise *before, double mean, size_t n
 				 (double)before->n - 1);
 }
 
+/* Of the five about it; at the beginning of the first five. */
 static double about(const double *v, size_t i)
 {
-	return stats_median(v + i - CALM_SIDE, 2 * CALM_SIDE + 1);
+	return stats_median(i < CALM_SIDE ? v : v + i - CALM_SIDE, 2 * CALM_SIDE + 1);
 }
 
 void regress_calm(const double *v, size_t n, double *out)
@@ -150,11 +157,11 @@ void regress_calm(const double *v, size_t n, double *out)
 	memcpy(out, v, n * sizeof *v);
 	if (n <= 2 * CALM_SIDE)
 		return;
-	for (size_t i = CALM_SIDE; i + CALM_SIDE < n; i++)
-		d[i - CALM_SIDE] = v[i] - about(v, i);
-	reach = HANG_SD * MAD_TO_SD * stats_mad(d, n - 2 * CALM_SIDE);
-	for (size_t i = CALM_SIDE; reach > 0 && i + CALM_SIDE < n; i++)
-		if (fabs(d[i - CALM_SIDE]) > reach)
+	for (size_t i = 0; i + CALM_SIDE < n; i++)
+		d[i] = v[i] - about(v, i);
+	reach = HANG_SD * MAD_TO_SD * stats_mad(d, n - CALM_SIDE);
+	for (size_t i = 0; reach > 0 && i + CALM_SIDE < n; i++)
+		if (fabs(d[i]) > reach)
 			out[i] = about(v, i);
 }
 
@@ -373,48 +380,207 @@ static int64_t nights_away(const struct regress_turn *t, const struct regress_sp
 	return 0;
 }
 
-static struct regress_suspect *suspect_of(struct regress_suspect *v, size_t n, int key)
-{
-	for (size_t i = 0; i < n; i++)
-		if (v[i].key == key)
-			return &v[i];
-	return NULL;
-}
-
-/* Keys that turned near the event in a series that moved, each with its nearest turn. */
+/* Keys that turned near the event in a series that moved, one entry for each value that they got,
+ * with the nearest turn. */
 static size_t find_suspects(const struct regress_turn *v, size_t n, const int *moved,
 			    const struct regress_span *event, struct regress_suspect **out)
 {
-	size_t used = 0, cap = 0;
+	size_t used = 0, cap = 0, k;
 
 	*out = NULL;
 	for (size_t i = 0; i < n; i++) {
 		int64_t away = nights_away(&v[i], event);
-		struct regress_suspect *s;
 
 		if (moved[v[i].series] != 1 || away > REGRESS_SLACK)
 			continue;
-		s = suspect_of(*out, used, v[i].key);
-		if (!s) {
+		for (k = 0; k < used; k++)
+			if ((*out)[k].key == v[i].key && str_eq((*out)[k].is, v[i].is))
+				break;
+		if (k == used) {
 			*out = xgrow(*out, used, &cap, sizeof **out);
-			s = &(*out)[used++];
-			*s = (struct regress_suspect){.key = v[i].key, .away = INT64_MAX};
+			(*out)[used++] = (struct regress_suspect){.key = v[i].key,
+								  .away = INT64_MAX};
 		}
-		if (away < s->away) {
-			s->away = away;
-			s->was = v[i].was;
-			s->is = v[i].is;
+		if (away < (*out)[k].away) {
+			(*out)[k].away = away;
+			(*out)[k].was = v[i].was;
+			(*out)[k].is = v[i].is;
 		}
 	}
 	return used;
 }
 
-/* Nights between the change of a key and the estimate of the event. */
-static int64_t nights_off(const struct regress_turn *t, const struct regress_span *event)
+/* Log density of a night that is z standard deviations off, but for a constant. */
+static double log_night(double z)
 {
-	if (t->by < event->day)
-		return event->day - t->by;
-	return t->after >= event->day ? t->after + 1 - event->day : 0;
+	return log((1 - HANG_SHARE) * exp(-z * z / 2) +
+		   HANG_SHARE / HANG_SD * exp(-z * z / (2 * HANG_SD * HANG_SD)));
+}
+
+/* What the level may have become since it was taken, in sd: it drifts. */
+static double level_sd(int l)
+{
+	return (l - LEVELS / 2) * LEVEL_SD;
+}
+
+static double log_sum(double a, double b)
+{
+	double most = fmax(a, b);
+
+	return isinf(most) ? most : most + log1p(exp(fmin(a, b) - most));
+}
+
+/* Log densities of the nights of a window: of each without and with a step, for what the level may
+ * have become since it was taken, and for each size of the step. */
+struct densities {
+	size_t n;
+	double (*off)[LEVELS], (*on)[LEVELS][SIZES];
+};
+static const double sizes[SIZES] = {0.35, 0.5, 0.7, 1, 1.4, 2};
+
+static void densities_done(struct densities *d)
+{
+	free(d->off);
+	free(d->on);
+}
+
+static void densities_make(const struct regress_window *w, struct densities *d)
+{
+	double sd = fmax(w->before.sd * sqrt(1 + 1 / (double)w->before.n),
+			 fabs(w->step) / STEP_SDS_MAX);
+
+	d->n = w->n;
+	d->off = xcalloc(w->n + 1, sizeof *d->off);
+	d->on = xcalloc(w->n + 1, sizeof *d->on);
+	for (size_t i = 0; i < w->n; i++)
+		for (int l = 0; l < LEVELS; l++) {
+			double z = (w->y[i] - w->before.mean) / sd - level_sd(l);
+
+			d->off[i][l] = log_night(z);
+			for (int k = 0; k < SIZES; k++)
+				d->on[i][l][k] = log_night(z - sizes[k] * w->step / sd);
+		}
+}
+
+/* Log likelihood of the nights with a step wherever on[] is set, against none. */
+static double log_ratio(const struct densities *d, const bool *on)
+{
+	double with = -INFINITY, without = -INFINITY;
+
+	for (int l = 0; l < LEVELS; l++) {
+		double at[SIZES] = {0},
+		       none = -level_sd(l) * level_sd(l) / (2 * LEVEL_SD * LEVEL_SD);
+
+		for (int k = 0; k < SIZES; k++)
+			at[k] = none - log(SIZES);
+		for (size_t i = 0; i < d->n; i++) {
+			none += d->off[i][l];
+			for (int k = 0; k < SIZES; k++)
+				at[k] += on[i] ? d->on[i][l][k] : d->off[i][l];
+		}
+		without = log_sum(without, none);
+		for (int k = 0; k < SIZES; k++)
+			with = log_sum(with, at[k]);
+	}
+	return with - without;
+}
+
+double regress_since(const struct regress_window *w, int64_t day)
+{
+	_cleanup_(densities_done) struct densities d = {0};
+	_cleanup_free_ bool *on = xcalloc(w->n + 1, sizeof *on);
+
+	if (w->n == 0)
+		return 0;
+	densities_make(w, &d);
+	for (size_t i = 0; i < w->n; i++)
+		on[i] = w->day[i] >= day;
+	return log_ratio(&d, on);
+}
+
+/* Series that a reason concerns, each with how much better it explains its nights. */
+struct evidence {
+	double share[SHARES]; /* log of the product, for each share of them that feel it */
+};
+
+static void add_series(struct evidence *e, double ratio)
+{
+	for (int i = 0; i < SHARES; i++) {
+		double f = (i + 0.5) / SHARES;
+
+		e->share[i] += log_sum(log(f) + ratio, log1p(-f));
+	}
+}
+
+static double total(const struct evidence *e)
+{
+	double sum = -INFINITY;
+
+	for (int i = 0; i < SHARES; i++)
+		sum = log_sum(sum, e->share[i] - log(SHARES));
+	return sum;
+}
+
+/* The nights of a series on which the key has its new value, or one that came after it: `turns` of
+ * that series and key, in order. `any`: whatever it became near the event. False: it did not turn
+ * then. */
+static bool nights_with(const struct regress_turn *v, const size_t *turns, size_t n,
+			const struct regress_suspect *s, bool any, const struct regress_span *event,
+			const struct regress_window *w, bool *on)
+{
+	const struct regress_turn *to = NULL;
+	int64_t away = REGRESS_SLACK + 1;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct regress_turn *t = &v[turns[i]];
+
+		if (nights_away(t, event) < away && (any || str_eq(t->is, s->is))) {
+			away = nights_away(t, event);
+			to = t;
+		}
+	}
+	for (size_t i = 0; to && i < w->n; i++) {
+		const char *value = v[turns[0]].was;
+
+		for (size_t k = 0; k < n && v[turns[k]].by <= w->day[i]; k++)
+			value = v[turns[k]].is;
+		on[i] = str_eq(value, to->is) || (w->day[i] >= to->by && !str_eq(value, to->was));
+	}
+	return to != NULL;
+}
+
+/* What speaks for a key, and how many series it changed for. Turns are sorted by series and night.
+ */
+static double explains(const struct regress_turn *v, size_t n, const int *moved,
+		       const struct regress_window *windows, const struct densities *d,
+		       size_t n_series, const struct regress_span *event, struct regress_suspect *s,
+		       bool any)
+{
+	_cleanup_free_ size_t *turns = xcalloc(n + 1, sizeof *turns);
+	_cleanup_free_ bool *seen = xcalloc(n_series + 1, sizeof *seen);
+	struct evidence e = {0};
+
+	for (size_t i = 0, k; i < n; i = k) {
+		const struct regress_window *w = &windows[v[i].series];
+		_cleanup_free_ bool *on = xcalloc(w->n + 1, sizeof *on);
+		size_t used = 0;
+
+		for (k = i; k < n && v[k].series == v[i].series; k++)
+			if (v[k].key == s->key)
+				turns[used++] = k;
+		if (!used || !nights_with(v, turns, used, s, any, event, w, on))
+			continue;
+		seen[v[i].series] = true;
+		if (w->n)
+			add_series(&e, log_ratio(&d[v[i].series], on));
+	}
+	s->moved = s->still = s->elsewhere = 0;
+	for (size_t i = 0; i < n_series; i++) {
+		s->moved += moved[i] == 1 && seen[i];
+		s->still += moved[i] == 0 && seen[i];
+		s->elsewhere += moved[i] == 1 && !seen[i];
+	}
+	return total(&e);
 }
 
 static void add_night(int64_t **v, size_t *n, size_t *cap, int64_t night)
@@ -426,43 +592,60 @@ static void add_night(int64_t **v, size_t *n, size_t *cap, int64_t night)
 	(*v)[(*n)++] = night;
 }
 
-static void weigh(struct regress_suspect *s, const struct regress_turn *v, size_t n,
-		  const int *moved, size_t n_series, const struct regress_span *event)
+/* How often the key changes when nothing moves: the log of what that leaves to believe. */
+static double habit(const struct regress_turn *v, size_t n, const int *moved, size_t n_series,
+		    const struct regress_span *event, struct regress_suspect *s)
 {
-	_cleanup_free_ bool *seen = xcalloc(n_series + 1, sizeof *seen);
 	_cleanup_free_ int64_t *nights = NULL;
-	size_t cap = 0, still = 0, elsewhere = 0, own = 0;
-	int64_t off = INT64_MAX;
-	double shown;
+	size_t cap = 0, own = 0, others = 0, n_moved = 0, n_still = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (v[i].key != s->key)
+		if (v[i].key != s->key || v[i].moved || nights_away(&v[i], event) <= REGRESS_SLACK)
 			continue;
-		if (nights_away(&v[i], event) <= s->away) {
-			seen[v[i].series] = true;
-			if (moved[v[i].series] == 1 && nights_off(&v[i], event) < off)
-				off = nights_off(&v[i], event);
-		} else if (v[i].moved || nights_away(&v[i], event) <= REGRESS_SLACK) {
-			continue;
-		} else if (moved[v[i].series] == 1) {
+		if (moved[v[i].series] == 1) {
 			add_night(&nights, &s->idle, &cap, v[i].by);
 			own++;
-		} else {
-			elsewhere++;
+		} else if (moved[v[i].series] == 0) {
+			others++;
 		}
 	}
-	for (size_t k = 0; k < n_series; k++) {
-		s->moved += moved[k] == 1 && seen[k];
-		s->still += moved[k] == 0 && seen[k];
-		s->elsewhere += moved[k] == 1 && !seen[k];
-		still += moved[k] == 0;
+	for (size_t i = 0; i < n_series; i++) {
+		n_moved += moved[i] == 1;
+		n_still += moved[i] == 0;
 	}
-	s->usual = still ? (double)elsewhere / (double)still : 0;
-	shown = (double)s->moved + 0.5;
-	s->score = pow(shown / ((double)(s->moved + s->elsewhere) + 1), 2) * shown /
-		   ((double)(s->moved + s->still) + 1) /
-		   (1 + (double)own / (double)(s->moved + s->elsewhere) + s->usual / 4) *
-		   (s->away > 0 ? pow(AWAY_FACTOR, (double)s->away) : pow(OFF_FACTOR, (double)off));
+	s->usual = n_still ? (double)others / (double)n_still : 0;
+	return -log(0.5 + ((double)own + s->usual) / (double)(n_moved + (n_still > 0)));
+}
+
+/* What nobody recorded, on the night of the event: of a workload, a place, or all. */
+static double unrecorded(const int *moved, const struct regress_window *windows,
+			 const struct densities *d, size_t n_series,
+			 const struct regress_span *event)
+{
+	double sum = -INFINITY;
+
+	for (size_t lead = 0; lead < n_series; lead++) {
+		if (moved[lead] != 1)
+			continue;
+		for (int scope = 0; scope < 3; scope++) {
+			struct evidence e = {0};
+
+			for (size_t i = 0; i < n_series; i++) {
+				const struct regress_window *w = &windows[i];
+				_cleanup_free_ bool *on = xcalloc(w->n + 1, sizeof *on);
+
+				if (!w->n ||
+				    (scope == 0 && w->workload != windows[lead].workload) ||
+				    (scope == 1 && w->place != windows[lead].place))
+					continue;
+				for (size_t k = 0; k < w->n; k++)
+					on[k] = w->day[k] >= event->day;
+				add_series(&e, log_ratio(&d[i], on));
+			}
+			sum = fmax(sum, total(&e));
+		}
+	}
+	return log(UNRECORDED) + sum;
 }
 
 static int by_score(const void *a, const void *b)
@@ -474,16 +657,52 @@ static int by_score(const void *a, const void *b)
 	return x->key - y->key;
 }
 
-size_t regress_rank(const struct regress_turn *v, size_t n, const int *moved, size_t n_series,
+/* One entry a key: its likeliest value. They are sorted. */
+static size_t one_each(struct regress_suspect *v, size_t n)
+{
+	size_t used = 0, k;
+
+	for (size_t i = 0; i < n; i++) {
+		for (k = 0; k < used && v[k].key != v[i].key; k++)
+			;
+		if (k == used)
+			v[used++] = v[i];
+	}
+	return used;
+}
+
+size_t regress_rank(const struct regress_turn *v, size_t n, const int *moved,
+		    const struct regress_window *windows, size_t n_series,
 		    const struct regress_span *event, struct regress_suspect **out)
 {
 	size_t used = find_suspects(v, n, moved, event, out);
+	struct regress_suspect *s = *out;
+	struct densities *d = xcalloc(n_series + 1, sizeof *d);
+	double all;
 
+	for (size_t i = 0; i < n_series; i++)
+		densities_make(&windows[i], &d[i]);
+	all = unrecorded(moved, windows, d, n_series, event);
+
+	for (size_t i = 0; i < used; i++) {
+		double any = explains(v, n, moved, windows, d, n_series, event, &s[i], true);
+		struct regress_suspect as_any = s[i];
+		double same = explains(v, n, moved, windows, d, n_series, event, &s[i], false);
+
+		if (any > same)
+			s[i] = as_any;
+		s[i].score = log_sum(any, same) - log(2) +
+			     habit(v, n, moved, n_series, event, &s[i]);
+		all = log_sum(all, s[i].score);
+	}
 	for (size_t i = 0; i < used; i++)
-		weigh(&(*out)[i], v, n, moved, n_series, event);
+		s[i].score = fmin(fmax(exp(s[i].score - all), SCORE_LEAST), 1 - SCORE_LEAST);
+	for (size_t i = 0; i < n_series; i++)
+		densities_done(&d[i]);
+	free(d);
 	if (used > 1)
-		qsort(*out, used, sizeof **out, by_score);
-	return used;
+		qsort(s, used, sizeof *s, by_score);
+	return one_each(s, used);
 }
 
 /* Does the comma separated list hold this name? */
@@ -515,7 +734,7 @@ static size_t carries(const struct regress_replicate *v, size_t n, double diff, 
 		return 0;
 	on /= (double)n_on;
 	off /= (double)n_off;
-	return on / diff >= 1 && fabs(off) <= fabs(on) / 3 ? n_on : 0;
+	return on / diff >= 1 && fabs(off) <= fmin(fabs(on) / 3, fabs(diff) / 2) ? n_on : 0;
 }
 
 bool regress_node(const struct regress_replicate *v, size_t n, double diff, char **node,

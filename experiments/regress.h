@@ -165,6 +165,20 @@ struct regress_turn {
 	const char *was, *is; /* NULL: it was not there */
 	bool moved;           /* something in that series changed then, whether or not this event */
 };
+/* The nights about an event of a series that could show it. */
+struct regress_window {
+	const int64_t *day;
+	const double *y;
+	size_t n; /* 0: nothing is known of it */
+	struct regress_noise before;
+	double step; /* what the event is expected to be in it, by its clearest member: signed, on
+			the scale of y */
+	int workload, place; /* numbers for their names */
+};
+/* Log likelihood of these nights with a step from that day on, against none (regress_rank); 0 of a
+ * window without nights. */
+double regress_since(const struct regress_window *w, int64_t day);
+
 /* How each key was seen around an event, and what speaks for it. */
 struct regress_suspect {
 	int key;
@@ -174,20 +188,28 @@ struct regress_suspect {
 	size_t idle;  /* other nights on which it changed and nothing moved, in those that moved */
 	double usual; /* such nights of a series that did not move, on average */
 	int64_t away; /* nights between its change and the range; 0: inside */
-	double score; /* 0..1 */
+	double score; /* 0..1, both excluded */
 };
 /* Keys that changed within the range of the event (or REGRESS_SLACK nights of it) in a series that
- * moved, likeliest first. moved[s] of n_series: 1 moved, 0 did not, -1 not known. The score is the
- * product of
- *   coverage     share of the series that moved, which it explains; squared
- *   specificity  share of the series that it changed for, which moved
- *   novelty      1 / (1 + idle nights of a series that moved + a quarter of those of
- *                another, both on average)
- *   nearness     0.2 a night that its change lies outside the range, 0.4 a night inside it that the
- *                estimate is away
- * with half a count added to shares, so that one series out of one is less than eight out of eight.
- * *out is heap. Returns their number. */
-size_t regress_rank(const struct regress_turn *v, size_t n, const int *moved, size_t n_series,
+ * moved, likeliest first. moved[s] of n_series: 1 moved, 0 did not, -1 not known.
+ *
+ * The score is the share of a key in the belief in all of them and in what nobody recorded. What
+ * speaks for a key is how well it explains the nights of every series that it changed for, those
+ * that stayed as they were and the night itself included:
+ *   evidence  integral over f of the product over these series of (f LR + 1 - f), where f is the
+ *             unknown share of series that feel it, LR the likelihood of the nights about the event
+ *             with a step since the key has its new value, against none. A step has 0.35 to 2
+ *             times its expected size; a night is normal with the sd from night to night, or with
+ *             0.05 probability five times as wide, so that no single night decides; the level
+ *             before may have drifted (normal, half an sd). The series
+ *             are those in which it became the same value, or all in which it changed then: half
+ *             of either.
+ *   habit     1 / (0.5 + r), r: nights of a series on which it changed and nothing moved, those of
+ *             the others counting as one series more
+ * What nobody recorded has 0.02 in place of habit, on the night of the event, for the workload, the
+ * place or all. *out is heap. Returns their number. */
+size_t regress_rank(const struct regress_turn *v, size_t n, const int *moved,
+		    const struct regress_window *windows, size_t n_series,
 		    const struct regress_span *event, struct regress_suspect **out);
 
 /* A replicate after the change: how far it is from the level before, and where it ran. */
@@ -196,8 +218,8 @@ struct regress_replicate {
 	const char *nodes; /* comma separated; "" or NULL: not known */
 };
 /* Is it one node? True: replicates on *node (heap) carry the change and those elsewhere at most a
- * third of it. score: 0.9 (k - 1) / k for k replicates on it, 0.05 for one. `diff` of the change as
- * a whole. */
+ * third of that, and half of `diff`, the change as a whole: a replicate that hung is no node.
+ * score: 0.9 (k - 1) / k for k replicates on it, 0.05 for one. */
 bool regress_node(const struct regress_replicate *v, size_t n, double diff, char **node,
 		  double *score);
 

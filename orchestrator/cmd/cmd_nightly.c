@@ -91,28 +91,54 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* -- one at a time ---------------------------------------------------------------------------- */
 
+/* A night that was named, and not of today, has no opening: what it may cost counts from the first
+ * of the calls that named it one after another, which is the second line of what the last one left.
+ */
+static void go_on_counting(struct nightly *n, const char *held)
+{
+	_cleanup_free_ char *same = xasprintf("night %s of ", n->night);
+	const char *second = strchr(held, '\n');
+	int64_t since;
+
+	if (n->since_us == n->now_us && str_starts(held, same) && second &&
+	    str_to_i64(second + 1, &since) && since < n->now_us)
+		n->since_us = since;
+}
+
+/* What the lock holds; "" nothing. */
+static bool lock_text(int fd, char held[LOCK_TEXT_MAX + 1])
+{
+	ssize_t got = pread(fd, held, LOCK_TEXT_MAX, 0);
+
+	held[got > 0 ? got : 0] = '\0';
+	return got >= 0;
+}
+
 /* The lock is the kernel's and ends with its holder; the text says who that is. */
 static int take_lock(struct nightly *n, int *fd, struct err *e)
 {
 	_cleanup_free_ char *path = fs_join(n->w->root, "nightly.lock"), *text = NULL;
-	char held[LOCK_TEXT_MAX + 1] = "", host[65], boot[37], since[32];
-	ssize_t got;
+	char held[LOCK_TEXT_MAX + 1], host[65], boot[37], since[32];
+	bool locked;
 
 	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (*fd < 0)
 		return err_sys(e, ERR_IO, "%s", path);
-	if (flock(*fd, LOCK_EX | LOCK_NB) < 0) {
-		got = errno == EWOULDBLOCK ? pread(*fd, held, LOCK_TEXT_MAX, 0) : -1;
-		if (got < 0)
-			return err_sys(e, ERR_IO, "%s: lock", path);
-		held[got] = '\0';
+	locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
+	if (!locked && errno != EWOULDBLOCK)
+		return err_sys(e, ERR_IO, "%s: lock", path);
+	if (!lock_text(*fd, held))
+		return err_sys(e, ERR_IO, "%s", path);
+	if (!locked) {
+		held[strcspn(held, "\n")] = '\0';
 		return err_set(e, ERR_TEMP, "another night is under way in this workspace: %s",
 			       *held ? held : "it has just begun");
 	}
+	go_on_counting(n, held);
 	proc_host(host, boot);
 	clock_iso(n->now_us, since, sizeof since);
-	text = xasprintf("night %s of %s, process %ld on %s since %s", n->night, n->o->dir,
-			 (long)getpid(), host, since);
+	text = xasprintf("night %s of %s, process %ld on %s since %s\n%lld", n->night, n->o->dir,
+			 (long)getpid(), host, since, (long long)n->since_us);
 	if (ftruncate(*fd, 0) < 0 || pwrite(*fd, text, strlen(text), 0) < 0)
 		return err_sys(e, ERR_IO, "%s", path);
 	return 0;
@@ -217,6 +243,20 @@ static int hold_night(struct nightly *n, struct err *e)
 	return rc;
 }
 
+/* Nothing is locked, and nothing written. */
+static int plan_night(struct nightly *n, struct err *e)
+{
+	_cleanup_free_ char *path = n->w ? fs_join(n->w->root, "nightly.lock") : NULL;
+	char held[LOCK_TEXT_MAX + 1];
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+	if (fd >= 0 && lock_text(fd, held))
+		go_on_counting(n, held);
+	if (fd >= 0)
+		close(fd);
+	return nightly_gather(n, e);
+}
+
 static int whole_night(struct nightly *n, struct err *e)
 {
 	int fd = -1;
@@ -224,7 +264,7 @@ static int whole_night(struct nightly *n, struct err *e)
 
 	if (rc == 0 && (rc = nightly_read(n, e)) == 0 && (rc = set_night(n, e)) == 0) {
 		if (n->o->plan)
-			rc = nightly_gather(n, e);
+			rc = plan_night(n, e);
 		else if ((rc = take_lock(n, &fd, e)) == 0)
 			rc = hold_night(n, e);
 	}

@@ -15,8 +15,11 @@ static const double STILL_P = 0.1;
 /* A metric that moved is a symptom: below any key that changed with it. */
 static const double METRIC_SCORE = 0.1;
 static const double PROVED_SCORE = 1;
+static const double SCORE_MOST = 0.999999; /* of what none proved */
+/* Log likelihood by which another night is nearly as likely. */
+static const double NEARLY = 2;
 enum {
-	LOOK_BACK = 120, /* nights in which the habits of a key are looked at */
+	LOOK_BACK = 365, /* nights in which the habits of a key are looked at */
 	LOOK_AHEAD = 5,  /* points after the change that say whether a series moved */
 	CAUSES_MAX = 10, /* more help nobody */
 	METRICS_MAX = 3,
@@ -34,7 +37,8 @@ struct blame {
 	struct regress_turn *turns;
 	size_t n_turns, cap_turns;
 	int *moved;
-	struct regress_span event;
+	struct regress_window *windows;
+	struct regress_span event, about; /* when it was; what its members say of that */
 	struct cause_row *causes;
 	size_t n_causes, cap_causes;
 };
@@ -48,6 +52,7 @@ static void blame_done(struct blame *b)
 	strv_free(&b->keys);
 	free(b->turns);
 	free(b->moved);
+	free(b->windows);
 	cause_rows_free(b->causes, b->n_causes);
 }
 
@@ -202,9 +207,9 @@ struct step {
 };
 
 static bool step_of(struct past *w, const struct past_series *s, const struct regress_span *event,
-		    struct step *out)
+		    int64_t first, struct step *out)
 {
-	struct regress_noise before = past_before(w, s, event->first);
+	struct regress_noise before = past_before(w, s, first);
 	size_t from = past_at(s, event->day), n;
 	double after;
 
@@ -224,15 +229,38 @@ static double gain(enum better better, double est)
 }
 
 static int moved(struct past *w, const struct past_series *s, const struct regress_span *event,
-		 double lead)
+		 int64_t first, double lead)
 {
 	struct step t;
 
-	if (past_context(s) || s->row.role != SERIES_CURRENT || !step_of(w, s, event, &t))
+	if (past_context(s) || s->row.role != SERIES_CURRENT || !step_of(w, s, event, first, &t))
 		return -1;
 	if (t.p <= MOVED_P && fabs(t.est) >= s->min_effect)
 		return gain(s->row.better, t.est) * lead > 0 ? 1 : -1;
 	return t.p > STILL_P || fabs(t.est) < s->min_effect / 2 ? 0 : -1;
+}
+
+/* The nights about the event of a series that can show it. `gained`: by the clearest member. */
+static void find_window(struct past *w, const struct past_series *s,
+			const struct regress_span *event, double gained, struct regress_window *out)
+{
+	size_t from = past_at(s, event->first - REGRESS_SLACK - 1),
+	       to = past_at(s, event->day) + LOOK_AHEAD;
+	double step = gain(s->row.better, gained);
+
+	if (past_context(s) || s->row.role != SERIES_CURRENT)
+		return;
+	out->before = past_before(w, s, event->first);
+	out->step = s->logs ? copysign(log1p(fabs(step)), step) : step * fabs(out->before.mean);
+	out->day = s->day + from;
+	out->y = s->y + from;
+	to = to < s->n ? to : s->n;
+	if (out->before.n >= BEFORE_LEAST && out->step != 0 && to > from)
+		out->n = to - from;
+	while (strcmp(w->s[out->workload].row.workload, s->row.workload) != 0)
+		out->workload++;
+	while (strcmp(w->s[out->place].row.place, s->row.place) != 0)
+		out->place++;
 }
 
 /* By the points themselves: who was suspected that night may have had a bad night of its own. */
@@ -243,8 +271,12 @@ static void find_moved(struct blame *b, int64_t regression, const struct change_
 
 	s = past_series(w, lead->series);
 	b->moved = xcalloc(w->n + 1, sizeof *b->moved);
-	for (size_t i = 0; i < w->n; i++)
-		b->moved[i] = moved(w, &w->s[i], &b->event, gain(s->row.better, lead->est));
+	b->windows = xcalloc(w->n + 1, sizeof *b->windows);
+	for (size_t i = 0; i < w->n; i++) {
+		b->moved[i] = moved(w, &w->s[i], &b->event, b->about.first,
+				    gain(s->row.better, lead->est));
+		find_window(w, &w->s[i], &b->about, gain(s->row.better, lead->est), &b->windows[i]);
+	}
 	for (size_t i = 0; i < w->n_changes; i++) {
 		const struct change_row *c = &w->changes[i];
 		struct past_series *o;
@@ -309,7 +341,7 @@ static int find_turns(struct blame *b, struct err *e)
 		size_t last = SIZE_MAX;
 
 		for (size_t i = past_at(s, b->event.day - LOOK_BACK);
-		     b->moved[k] >= 0 && i < s->n && rc == 0; i++) {
+		     (b->moved[k] >= 0 || b->windows[k].n) && i < s->n && rc == 0; i++) {
 			if (!s->points[i].environment)
 				continue;
 			if (last != SIZE_MAX &&
@@ -362,7 +394,7 @@ static int add_keys(struct blame *b, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	n = regress_rank(b->turns, b->n_turns, b->moved, b->w->n, &b->event, &v);
+	n = regress_rank(b->turns, b->n_turns, b->moved, b->windows, b->w->n, &b->event, &v);
 	for (size_t i = 0; i < n; i++)
 		add_cause(b, CAUSE_ENVIRONMENT, b->keys.v[v[i].key], v[i].was, v[i].is, v[i].score,
 			  suspect_text(&v[i]));
@@ -431,6 +463,8 @@ static int add_node(struct blame *b, const struct change_row *c, struct err *e)
 	int rc = find_node(b->w, s, past_at(s, regress_day(c->night)), past_span(c).first, &node,
 			   &score, e);
 
+	for (size_t i = 0; node && i < b->n_causes; i++) /* a key is on all that have it */
+		b->causes[i].score *= 1 - score;
 	if (node)
 		add_cause(b, CAUSE_NODE, node, NULL, NULL, score,
 			  xasprintf("the change in %s of %s is on this node alone", s->row.metric,
@@ -447,7 +481,7 @@ static void add_metrics(struct blame *b, int64_t campaign)
 		struct step t;
 
 		if (s->row.campaign != campaign || !past_context(s) ||
-		    !step_of(b->w, s, &b->event, &t) || t.p > MOVED_P ||
+		    !step_of(b->w, s, &b->event, b->about.first, &t) || t.p > MOVED_P ||
 		    fabs(t.est) < s->min_effect)
 			continue;
 		add_cause(b, CAUSE_METRIC, s->row.metric, NULL, NULL,
@@ -457,7 +491,19 @@ static void add_metrics(struct blame *b, int64_t campaign)
 	}
 }
 
-/* The member that says most: a confirmed one before others, then the largest. */
+/* Does member a say more than b? A confirmed one before others, a series before its pairs, which
+ * need not show what both arms have, then the largest. */
+static bool says_more(struct past *w, const struct change_row *a, const struct change_row *b)
+{
+	bool pair_a = past_series(w, a->series)->row.role == SERIES_PAIR;
+	bool pair_b = past_series(w, b->series)->row.role == SERIES_PAIR;
+
+	if ((a->level == CHANGE_CONFIRMED) != (b->level == CHANGE_CONFIRMED))
+		return a->level == CHANGE_CONFIRMED;
+	return pair_a != pair_b ? pair_b : fabs(a->est) > fabs(b->est);
+}
+
+/* The member that says most. */
 static const struct change_row *leading(struct past *w, int64_t regression)
 {
 	const struct change_row *best = NULL;
@@ -466,11 +512,8 @@ static const struct change_row *leading(struct past *w, int64_t regression)
 		const struct change_row *c = &w->changes[i];
 		struct past_series *s = past_series(w, c->series);
 
-		if (c->regression != regression || c->level == CHANGE_DISMISSED || !s ||
-		    past_context(s))
-			continue;
-		if (!best || (c->level == CHANGE_CONFIRMED) > (best->level == CHANGE_CONFIRMED) ||
-		    (c->level == best->level && fabs(c->est) > fabs(best->est)))
+		if (c->regression == regression && c->level != CHANGE_DISMISSED && s &&
+		    !past_context(s) && (!best || says_more(w, c, best)))
 			best = c;
 	}
 	return best;
@@ -501,11 +544,20 @@ static void clear_others(struct blame *b, const struct blame_trial *t)
 			b->causes[i].score = 0;
 }
 
+/* What was believed of keys that are ruled out goes to the others. */
+static void share_out(struct blame *b, double lost)
+{
+	for (size_t i = 0; i < b->n_causes; i++)
+		if (b->causes[i].kind == CAUSE_ENVIRONMENT && b->causes[i].score < PROVED_SCORE)
+			b->causes[i].score = fmin(b->causes[i].score / (1 - lost), SCORE_MOST);
+}
+
 /* What re-runs said outweighs all counting. Of several keys that were set back together none is
  * proved alone; they keep their order. */
 static void apply_trial(struct blame *b, const struct blame_trial *t)
 {
 	bool alone = t->keys && !strchr(t->keys, ',') && !t->together, there = false;
+	double lost = 0;
 
 	for (size_t i = 0; i < b->n_causes; i++)
 		there = there || in_list(t->keys, b->causes[i].key);
@@ -524,11 +576,14 @@ static void apply_trial(struct blame *b, const struct blame_trial *t)
 		free(c->why);
 		c->why = why;
 		c->proved = t->proved && alone;
+		lost += !t->proved && c->score < PROVED_SCORE ? c->score : 0;
 		c->score = !t->proved                ? 0
 			   : c->score < PROVED_SCORE ? PROVED_SCORE + c->score
 						     : c->score;
 	}
 	clear_others(b, t);
+	if (!t->proved)
+		share_out(b, lost);
 }
 
 static int keep_trials(struct blame *b, int64_t regression, struct err *e)
@@ -594,50 +649,85 @@ static int store(struct blame *b, int64_t regression, struct err *e)
 	return history_causes_put(b->w->db, regression, b->causes, n, e);
 }
 
-static bool covers(const struct regress_span *s, int64_t day)
+static bool is_member(const struct change_row *c, int64_t regression)
 {
-	return s->first <= day && day <= s->last;
+	return c->regression == regression && c->level != CHANGE_DISMISSED;
 }
 
-/* When it was: the night that the ranges of most members have in common, and what they leave. One
- * member may have had a bad night of its own just before. */
-static struct regress_span when(const struct past *w, int64_t regression,
-				const struct change_row *lead)
+/* Nights about the clearest member in which the event may lie: what its members say of them. */
+static struct regress_span about(const struct past *w, int64_t regression,
+				 const struct change_row *lead)
 {
 	struct regress_span out = past_span(lead);
-	int64_t day = out.day;
-	size_t most = 0;
 
-	for (size_t i = 0; i < w->n_changes; i++) {
-		int64_t at = past_span(&w->changes[i]).day;
-		size_t n = 0;
-
-		if (w->changes[i].regression != regression ||
-		    w->changes[i].level == CHANGE_DISMISSED)
-			continue;
-		for (size_t k = 0; k < w->n_changes; k++) {
-			struct regress_span s = past_span(&w->changes[k]);
-
-			n += w->changes[k].regression == regression &&
-			     w->changes[k].level != CHANGE_DISMISSED && covers(&s, at);
-		}
-		if (n > most || (n == most && at == out.day)) {
-			most = n;
-			day = at;
-		}
-	}
 	for (size_t i = 0; i < w->n_changes; i++) {
 		struct regress_span s = past_span(&w->changes[i]);
 
-		if (w->changes[i].regression != regression ||
-		    w->changes[i].level == CHANGE_DISMISSED || !covers(&s, day))
+		if (!is_member(&w->changes[i], regression) || s.day < out.day - REGRESS_SLACK ||
+		    s.day > out.day + REGRESS_SLACK)
 			continue;
-		if (out.day != day)
-			out = s;
-		out.day = day;
-		out.first = s.first > out.first ? s.first : out.first;
-		out.last = s.last < out.last ? s.last : out.last;
+		out.first = s.first < out.first ? s.first : out.first;
+		out.last = s.last > out.last ? s.last : out.last;
 	}
+	return out;
+}
+
+/* The series that shows a member: pairs and context do not count. */
+static const struct past_series *shown_by(struct past *w, const struct change_row *c)
+{
+	const struct past_series *s = past_series(w, c->series);
+
+	if (s && s->row.role != SERIES_CURRENT)
+		s = past_beside(w, s, SERIES_CURRENT);
+	return s && !past_context(s) ? s : NULL;
+}
+
+/* How likely the event began on each of `n` days from `first`, by the nights of all members; a
+ * member may have had a bad night of its own. */
+static void likely(struct past *w, int64_t regression, const struct change_row *lead,
+		   const struct regress_span *event, double *ll, size_t n)
+{
+	double gained = gain(past_series(w, lead->series)->row.better, lead->est);
+	_cleanup_free_ bool *seen = xcalloc(w->n + 1, sizeof *seen);
+
+	for (size_t i = 0; i < w->n_changes; i++) {
+		const struct past_series *s = is_member(&w->changes[i], regression)
+						      ? shown_by(w, &w->changes[i])
+						      : NULL;
+		struct regress_window t = {0};
+
+		if (!s || seen[s - w->s])
+			continue;
+		seen[s - w->s] = true;
+		find_window(w, s, event, gained, &t);
+		for (size_t k = 0; k < n; k++)
+			ll[k] += log1p(exp(regress_since(&t, event->first + (int64_t)k)));
+	}
+}
+
+/* When it was: the night on which a step explains the nights of all members best, and those on
+ * which it does nearly as well. */
+static struct regress_span when(struct past *w, int64_t regression, const struct change_row *lead)
+{
+	struct regress_span event = about(w, regression, lead), out = event;
+	size_t n = (size_t)(event.last - event.first + 1), best = 0;
+	_cleanup_free_ double *ll = xcalloc(n + 1, sizeof *ll);
+
+	likely(w, regression, lead, &event, ll, n);
+	for (size_t k = 0; k < n; k++)
+		if (ll[k] >= ll[best])
+			best = k; /* of nights on which nothing was measured the one after */
+	if (ll[best] <= 0 || ll[best] - ll[0] < 0)
+		return past_span(lead);
+	out.day = event.first + (int64_t)best;
+	for (out.first = out.day;
+	     out.first > event.first && ll[out.first - 1 - event.first] >= ll[best] - NEARLY;
+	     out.first--)
+		;
+	for (out.last = out.day;
+	     out.last < event.last && ll[out.last + 1 - event.first] >= ll[best] - NEARLY;
+	     out.last++)
+		;
 	return out;
 }
 
@@ -650,6 +740,19 @@ bool blame_when(struct past *w, int64_t regression, struct regress_span *out)
 	return lead != NULL;
 }
 
+/* Once it is confirmed its night is that of all members. */
+static int date(struct past *w, int64_t regression, const struct regress_span *event, struct err *e)
+{
+	struct regression_row *r = past_regression(w, regression);
+	char night[11];
+
+	regress_night(event->day, night);
+	if (!r || r->level != CHANGE_CONFIRMED || strcmp(r->night, night) == 0)
+		return 0;
+	str_copy(r->night, sizeof r->night, night);
+	return history_regression_update(w->db, r, e);
+}
+
 int blame_rank(struct past *w, int64_t regression, const struct blame_trial *t, struct err *e)
 {
 	_cleanup_(blame_done) struct blame b = {.w = w};
@@ -658,7 +761,10 @@ int blame_rank(struct past *w, int64_t regression, const struct blame_trial *t, 
 
 	if (!lead)
 		return 0;
+	b.about = about(w, regression, lead);
 	b.event = when(w, regression, lead);
+	if ((rc = date(w, regression, &b.event, e)) < 0)
+		return rc;
 	find_moved(&b, regression, lead);
 	if ((rc = add_keys(&b, e)) < 0 || (rc = add_node(&b, lead, e)) < 0)
 		return rc;

@@ -334,7 +334,8 @@ static int put_point(const struct night *t, enum series_role role, const char *m
 	if ((rc = config_of(t->c, t->stage, role, &config, e)) < 0)
 		return rc;
 	make_series(t->c, role, metric, stat, config, &row);
-	rc = history_series_put(db, &row, t->now_us, e);
+	if ((rc = history_series_put(db, &row, t->now_us, e)) == 0)
+		rc = history_series_follow(db, row.id, t->now_us, e);
 	/* Another campaign of the same canary may have been there tonight: the later one counts. */
 	if (rc == 0)
 		rc = history_point_put(db, row.id, t->night, t->now_us, reps, n, t->environment,

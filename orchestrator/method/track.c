@@ -551,7 +551,9 @@ static int refresh(struct track *t, const struct found *f, struct change_row *c,
 	    strcmp(now.last_night, c->last_night) == 0)
 		return 0;
 	r = past_regression(&t->w, c->regression);
-	moves = strcmp(r->night, c->night) == 0 && strcmp(now.night, c->night) != 0;
+	/* one that is confirmed has the night of all its members (blame_rank) */
+	moves = r->level == CHANGE_SUSPECT && strcmp(r->night, c->night) == 0 &&
+		strcmp(now.night, c->night) != 0;
 	*c = now;
 	if ((rc = history_change_update(t->w.db, c, e)) < 0 || !moves)
 		return rc;

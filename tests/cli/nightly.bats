@@ -205,7 +205,9 @@ measured() {
 	[[ $output == *'left for the next night'*'sweep   fake '*'left: the night has spent what it may'* ]]
 	[ "$(sql 'SELECT state FROM campaign')" = running ]
 	trials=$(sql 'SELECT count(*) FROM trial')
-	# the budget is the night's: no more of it by calling again
+	# the budget is the night's: no more of it by calling again, of whatever date it is
+	run -3 nightly --night 2026-11-29 --node-hours 0.005
+	[ "$(sql 'SELECT count(*) FROM trial')" = "$trials" ]
 	run -3 nightly --node-hours 0.005
 	nightly --night 2026-11-30 --plan | grep -q '1\. sweep .*begun and not ended'
 	run -0 nightly --night 2026-11-30

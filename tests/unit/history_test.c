@@ -138,6 +138,52 @@ static void a_series_is_its_key(void **state)
 	db_close(db);
 }
 
+static int64_t follow(struct db *db, const char *config, int64_t campaign, int64_t now_us)
+{
+	struct series_row s = key("step_time_ms");
+	struct err e = {0};
+
+	s.source = SERIES_CANARY;
+	s.config = TEXT(config);
+	s.campaign = campaign;
+	assert_ok(history_series_put(db, &s, 1, &e));
+	assert_ok(history_series_follow(db, s.id, now_us, &e));
+	return s.id;
+}
+
+static int64_t ended(struct db *db, int64_t id)
+{
+	struct series_row s = {0};
+	struct err e = {0};
+	int64_t out;
+
+	assert_ok(history_series_get(db, id, &s, &e));
+	out = s.ended_us;
+	series_row_done(&s);
+	return out;
+}
+
+static void a_series_ends_when_its_canary_measures_another(void **state)
+{
+	struct db *db = open_memory();
+	int64_t canary = store_campaign(db, "canary"), later = store_campaign(db, "canary");
+	int64_t first = follow(db, "a", canary, 10),
+		other = follow(db, "x", store_campaign(db, "o"), 11);
+	int64_t second = follow(db, "b", later, 20);
+
+	(void)state;
+	assert_int_equal(ended(db, first), 20);
+	assert_int_equal(ended(db, second), 0);
+	assert_int_equal(ended(db, other), 0);
+	follow(db, "b", later, 25);
+	assert_int_equal(ended(db, first), 20);
+	/* back to what it was */
+	assert_int_equal(follow(db, "a", later, 30), first);
+	assert_int_equal(ended(db, first), 0);
+	assert_int_equal(ended(db, second), 30);
+	db_close(db);
+}
+
 static void a_series_keeps_its_unit_and_direction(void **state)
 {
 	struct db *db = open_memory();
@@ -454,6 +500,7 @@ int main(void)
 		cmocka_unit_test(equal_environments_are_one),
 		cmocka_unit_test(environments_of_nodes_by_stage),
 		cmocka_unit_test(a_series_is_its_key),
+		cmocka_unit_test(a_series_ends_when_its_canary_measures_another),
 		cmocka_unit_test(a_series_keeps_its_unit_and_direction),
 		cmocka_unit_test(a_night_has_one_point),
 		cmocka_unit_test(what_is_no_number_is_no_point),

@@ -92,11 +92,12 @@ static void test_calm(void **state)
 	(void)state;
 	for (int i = 0; i < 30; i++)
 		v[i] = 100 + rng_normal(&r) + (i >= 20 ? 8 : 0);
-	v[10] = 60;
+	v[0] = v[10] = 60;
 	v[29] = 60;
 	regress_calm(v, 30, out);
 	assert_true(fabs(out[10] - 100) < 3);
-	assert_near(out[29], 60, 0); /* the end says nothing yet */
+	assert_true(fabs(out[0] - 100) < 3); /* there is nothing before that it could end */
+	assert_near(out[29], 60, 0);         /* the end says nothing yet */
 	for (int i = 18; i < 25; i++)
 		assert_near(out[i], v[i], 0); /* a step stays one */
 	regress_calm(v, 3, out);
@@ -283,6 +284,79 @@ static void test_error_rates(void **state)
 
 enum { DRIVER, KERNEL, GIT, SLURM, SERIES = 8 };
 
+/* Ten nights, 95 to 104, that wander by 1 % about their level, and fall by 5 % where it moved. */
+struct nights_of {
+	int64_t day[10];
+	double y[10];
+};
+
+static void window_of(struct nights_of *t, bool moved, int64_t since, size_t place,
+		      struct regress_window *w)
+{
+	for (int i = 0; i < 10; i++) {
+		t->day[i] = 95 + i;
+		t->y[i] = 2 + (i % 2 ? 0.01 : -0.01) - (moved && t->day[i] >= since ? 0.05 : 0);
+	}
+	*w = (struct regress_window){.day = t->day,
+				     .y = t->y,
+				     .n = 10,
+				     .before = {30, 2, 0.01},
+				     .step = -0.05,
+				     .workload = (int)place,
+				     .place = (int)place};
+}
+
+static void test_since(void **state)
+{
+	struct nights_of nights;
+	struct regress_window w;
+
+	(void)state;
+	window_of(&nights, true, 100, 0, &w);
+	assert_true(regress_since(&w, 100) > 10);
+	assert_true(regress_since(&w, 99) < regress_since(&w, 100) - 2);
+	assert_true(regress_since(&w, 102) < regress_since(&w, 100) - 4);
+	nights.y[2] -= 0.2; /* one bad night three nights before is no step */
+	assert_true(regress_since(&w, 97) < regress_since(&w, 100));
+	window_of(&nights, false, 0, 0, &w);
+	assert_true(regress_since(&w, 100) < -2);
+	w.n = 0;
+	assert_true(regress_since(&w, 100) == 0);
+}
+
+/* The nights of one series that moved decide between keys of different nights and scope, and a key
+ * that goes on changing is what it was when it did it. */
+static void test_rank_alone(void **state)
+{
+	enum { ALONE = 20 };
+	const struct regress_span event = {.day = 100, .first = 99, .last = 101};
+	int moved[ALONE] = {1};
+	struct regress_turn v[ALONE + 8] = {{0, GIT, 79, 80, "a", "b", false},
+					    {0, GIT, 89, 90, "b", "c", false},
+					    {0, GIT, 99, 100, "c", "d", false},
+					    {0, GIT, 100, 101, "d", "e", false},
+					    {0, KERNEL, 98, 99, "1", "2", false}};
+	struct nights_of nights[ALONE];
+	struct regress_window windows[ALONE];
+	struct regress_suspect *s;
+	size_t n = 5;
+
+	(void)state;
+	for (size_t k = 0; k < ALONE; k++)
+		window_of(&nights[k], k == 0, 100, 0, &windows[k]);
+	for (size_t k = 1; k < ALONE; k++)
+		windows[k].workload = (int)k;
+	v[n++] = (struct regress_turn){0, SLURM, 99, 100, "1", "2", false};
+	for (size_t k = 1; k < ALONE; k++)
+		v[n++] = (struct regress_turn){k, SLURM, 99, 100, "1", "2", false};
+	n = regress_rank(v, n, moved, windows, ALONE, &event, &s);
+	assert_int_equal(n, 3);
+	assert_int_equal(s[0].key, GIT);
+	assert_string_equal(s[0].is, "d");
+	assert_true(s[1].score < s[0].score / 4);
+	free(s);
+}
+
 static void test_rank(void **state)
 {
 	const struct regress_span event = {.day = 100, .first = 100, .last = 100};
@@ -290,10 +364,13 @@ static void test_rank(void **state)
 	const int moved[SERIES] = {1, 1, 1, 1, 0, 0, 0, -1};
 	struct regress_turn v[64];
 	struct regress_suspect *s;
+	struct nights_of nights[SERIES];
+	struct regress_window windows[SERIES];
 	size_t n = 0;
 
 	(void)state;
 	for (size_t k = 0; k < SERIES; k++) {
+		window_of(&nights[k], k < 4, 100, k / 4, &windows[k]);
 		struct regress_turn t = {
 			.series = k, .after = 99, .by = 100, .was = "1", .is = "2"};
 
@@ -315,12 +392,13 @@ static void test_rank(void **state)
 				v[n++] = t;
 		}
 	}
-	n = regress_rank(v, n, moved, SERIES, &event, &s);
+	n = regress_rank(v, n, moved, windows, SERIES, &event, &s);
 	assert_int_equal(n, 4);
 	assert_int_equal(s[0].key, DRIVER);
 	assert_int_equal(s[0].moved, 4);
 	assert_int_equal(s[0].still, 0);
 	assert_string_equal(s[0].is, "2");
+	assert_true(s[0].score > 0.8 && s[0].score < 1);
 	for (size_t i = 1; i < n; i++) {
 		if (s[i].key == SLURM)
 			assert_int_equal(s[i].still, 3);
@@ -328,10 +406,10 @@ static void test_rank(void **state)
 			assert_int_equal(s[i].away, 2);
 		if (s[i].key == GIT)
 			assert_int_equal(s[i].idle, 4);
-		assert_true(s[i].score < s[0].score / 1.5);
+		assert_true(s[i].score < s[0].score / 4);
 	}
 	free(s);
-	assert_int_equal(regress_rank(v, 0, moved, SERIES, &event, &s), 0);
+	assert_int_equal(regress_rank(v, 0, moved, windows, SERIES, &event, &s), 0);
 	free(s);
 }
 
@@ -340,6 +418,8 @@ static void test_node(void **state)
 	const struct regress_replicate one[] = {
 		{-0.10, "n1,n2"}, {0.00, "n3"}, {-0.11, "n2"}, {0.01, "n1"}};
 	const struct regress_replicate all[] = {{-0.05, "n1"}, {-0.05, "n2"}, {-0.06, "n3"}};
+	const struct regress_replicate hung[] = {
+		{-0.25, "n1"}, {-0.06, "n2"}, {-0.05, "n3"}, {-0.06, "n4"}};
 	_cleanup_free_ char *node = NULL;
 	double score;
 
@@ -353,6 +433,8 @@ static void test_node(void **state)
 	assert_near(score, 0.05, 1e-9);
 	free(node);
 	node = NULL;
+	/* one that hung while all are slower is none */
+	assert_false(regress_node(hung, 4, -0.105, &node, &score));
 	assert_false(regress_node(all, 3, -0.05, &node, &score));
 	assert_false(regress_node(all, 0, -0.05, &node, &score));
 	assert_false(regress_node(all, 3, 0, &node, &score));
@@ -367,7 +449,8 @@ int main(void)
 		cmocka_unit_test(test_together),     cmocka_unit_test(test_shift),
 		cmocka_unit_test(test_pairs),        cmocka_unit_test(test_lasts),
 		cmocka_unit_test(test_history),      cmocka_unit_test(test_error_rates),
-		cmocka_unit_test(test_rank),         cmocka_unit_test(test_node),
+		cmocka_unit_test(test_rank),         cmocka_unit_test(test_since),
+		cmocka_unit_test(test_rank_alone),   cmocka_unit_test(test_node),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

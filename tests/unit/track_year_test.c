@@ -27,12 +27,13 @@ static void print_row(const struct year *y)
 	for (int i = 0; i < y->n_planted; i++)
 		if (y->planted[i].delay > worst)
 			worst = y->planted[i].delay;
-	printf("| %llu | %d of %d | %d | %d | %d of %d | %d | %d | %d | %d | %.0f | %.0f | %.0f | %.0f "
+	printf("| %llu | %d of %d | %d | %d | %d of %d | %d of %d | %d | %d | %d | %d | %.0f | %.0f | %.0f | %.0f "
 	       "| %.1f | %.1f | %.1f |\n",
 	       (unsigned long long)y->setup.seed, y->found - y->late, y->n_planted, worst,
-	       y->false_confirmed, y->blamed, y->n_planted, y->suspects, y->transient, y->dismissed,
-	       y->reruns, y->gpu_hours, y->night_gpu_hours, 1000 * y->track_s / y->setup.nights,
-	       1000 * y->worst_track_s, y->judge_s, y->db_mib, 1000 * y->list_s);
+	       y->false_confirmed, y->blamed, y->n_planted, y->apart_blamed, y->apart, y->suspects,
+	       y->transient, y->dismissed, y->reruns, y->gpu_hours, y->night_gpu_hours,
+	       1000 * y->track_s / y->setup.nights, 1000 * y->worst_track_s, y->judge_s, y->db_mib,
+	       1000 * y->list_s);
 }
 
 static void print_wrong(const struct year *y)
@@ -46,10 +47,11 @@ static void print_wrong(const struct year *y)
 		regress_night(y->start + p->night, night);
 		fprintf(stderr,
 			"seed %llu: change of %s on %s (place %d, workload %d, %+.0f %%): %s, "
-			"delay %d, first cause %s, regression %lld\n",
+			"delay %d, %s, regression %lld, causes: %s\n",
 			(unsigned long long)y->setup.seed, year_keys[p->key].name, night, p->place,
 			p->subject, 100 * p->effect, p->regression ? "found" : "not found",
-			p->delay, p->first, (long long)p->regression);
+			p->delay, p->apart ? "can be told apart" : "another key changed with it",
+			(long long)p->regression, p->causes ? p->causes : "none");
 	}
 	if (y->told)
 		fprintf(stderr, "seed %llu:\n%s", (unsigned long long)y->setup.seed, y->told);

@@ -26,6 +26,7 @@ enum {
 	YEAR_SUBJECTS = YEAR_CANARIES + YEAR_IMPORTED + YEAR_OBSERVED,
 	YEAR_NODES = 8, /* of a partition */
 	YEAR_PLANTED = 12,
+	YEAR_NIGHTS = 365,
 	YEAR_KEYS = 12,
 	YEAR_SLOW_NODES = 3,
 	YEAR_MAINTENANCE = 2,
@@ -65,7 +66,8 @@ struct year_planted {
 	int64_t regression; /* that tells of it; 0: none */
 	int delay;          /* nights until it was confirmed; -1: never */
 	bool blamed;        /* its key is the first cause */
-	char first[64];     /* what is */
+	bool apart;         /* the data can tell its key from the others (year_apart) */
+	char *causes;       /* the likeliest with their scores; heap */
 };
 
 /* What is measured night by night. */
@@ -87,12 +89,14 @@ struct year {
 	int n_planted;
 	/* versions: [key][who] of tonight; who: 0, place or subject by scope */
 	int version[YEAR_KEYS][YEAR_SUBJECTS];
+	bool turned[YEAR_NIGHTS][YEAR_KEYS][YEAR_SUBJECTS]; /* got another version that night */
 	int slow_night[YEAR_SLOW_NODES], slow_place[YEAR_SLOW_NODES], slow_node[YEAR_SLOW_NODES];
 	int stop[YEAR_MAINTENANCE]; /* first of three nights on which nothing runs */
 	int64_t start;              /* day number of night 0 */
 	int stages;
 	/* what was found */
-	int found, late, blamed, false_confirmed, suspects, transient, dismissed;
+	int found, late, blamed, apart, apart_blamed, false_confirmed, suspects, transient,
+		dismissed;
 	int reruns, rerun_blocks;
 	double gpu_hours, night_gpu_hours;
 	double track_s, worst_track_s, judge_s, list_s;
@@ -181,7 +185,9 @@ static inline bool year_feels(const struct year *y, const struct year_planted *p
 static inline void year_environment(struct year *y, int night)
 {
 	struct rng r = rng_at(y->setup.seed, 3, (uint64_t)night, 0);
+	int was[YEAR_KEYS][YEAR_SUBJECTS];
 
+	memcpy(was, y->version, sizeof was);
 	for (int k = 0; k < YEAR_KEYS; k++) {
 		int n = year_keys[k].scope == YEAR_CLUSTER ? 1
 			: year_keys[k].scope == YEAR_PLACE ? YEAR_PLACES
@@ -216,6 +222,57 @@ static inline void year_environment(struct year *y, int night)
 				y->version[key][y->s[subject].place]++;
 		}
 	}
+	for (int k = 0; k < YEAR_KEYS; k++)
+		for (int who = 0; who < YEAR_SUBJECTS; who++)
+			y->turned[night][k][who] = y->version[k][who] != was[k][who];
+}
+
+/* Did it run that night? The walk of its level comes from the same numbers. */
+static inline bool year_measured(const struct year *y, int subject, int night, double *walk)
+{
+	struct rng r = rng_at(y->setup.seed, 9, (uint64_t)subject, (uint64_t)night);
+
+	*walk = 0.0005 * rng_normal(&r);
+	return y->s[subject].series[0] && rng_uniform(&r) > 0.04;
+}
+
+/* Did a key turn between the nights around the change on which the subject ran? */
+static inline bool year_near(const struct year *y, const struct year_planted *p, int key,
+			     int subject)
+{
+	int from = p->night - 1, to = p->night;
+	double walk;
+
+	while (from > 0 && (year_stopped(y, from) || !year_measured(y, subject, from, &walk)))
+		from--;
+	while (to + 1 < y->setup.nights &&
+	       (year_stopped(y, to) || !year_measured(y, subject, to, &walk)))
+		to++;
+	for (int night = from + 1; night <= to; night++)
+		if (y->turned[night][key][year_who(y, key, subject)])
+			return true;
+	return false;
+}
+
+/* Do the data hold what tells the key that did it from all others? Not if another one changed for
+ * the same subjects, between the same two nights on which each of them ran, and a re-run can set
+ * neither of them back: then only habits speak. */
+static inline bool year_apart(const struct year *y, const struct year_planted *p)
+{
+	bool settable = p->subject >= 0 && y->s[p->subject].source == SERIES_CANARY;
+
+	if (settable && year_keys[p->key].settable)
+		return true;
+	for (int k = 0; k < YEAR_KEYS; k++) {
+		bool rival = k != p->key && year_keys[k].scope == year_keys[p->key].scope &&
+			     !(settable && year_keys[k].settable);
+
+		for (int s = 0; rival && s < YEAR_SUBJECTS; s++)
+			rival = !y->s[s].series[0] || !year_feels(y, p, s) || year_near(y, p, k, s);
+		if (rival)
+			return false;
+	}
+	return true;
 }
 
 static inline double year_level(const struct year *y, int subject, int night, const int *kept)
@@ -517,10 +574,11 @@ static inline void year_night(struct year *y, int night)
 		return;
 	assert_ok(db_begin(y->db, "points", &e));
 	for (int i = 0; i < YEAR_SUBJECTS; i++) {
-		struct rng r = rng_at(y->setup.seed, 9, (uint64_t)i, (uint64_t)night);
+		double walk;
+		bool runs = year_measured(y, i, night, &walk);
 
-		y->s[i].walk += 0.0005 * rng_normal(&r);
-		if (y->s[i].series[0] && rng_uniform(&r) > 0.04)
+		y->s[i].walk += walk;
+		if (runs)
 			year_measure(y, i, night, date);
 	}
 	assert_ok(db_commit(y->db, &e));
@@ -594,12 +652,15 @@ static inline void year_tell(struct year *y, const struct regression_row *r, con
 static inline void year_blame(struct year *y, struct year_planted *p)
 {
 	struct cause_row *v = NULL;
+	struct buf b = {0};
 	size_t n = 0;
 	struct err e = {0};
 
 	assert_ok(history_causes(y->db, p->regression, &v, &n, &e));
 	p->blamed = n > 0 && strcmp(v[0].key, year_keys[p->key].name) == 0;
-	str_copy(p->first, sizeof p->first, n > 0 ? v[0].key : "nothing");
+	for (size_t i = 0; i < n && i < 4; i++)
+		buf_printf(&b, "%s%s %.3f (%s)", i ? "; " : "", v[i].key, v[i].score, v[i].why);
+	p->causes = buf_take(&b);
 	cause_rows_free(v, n);
 }
 
@@ -630,8 +691,11 @@ static inline void year_count(struct year *y)
 	}
 	regression_rows_free(v, n);
 	for (int i = 0; i < y->n_planted; i++) {
-		const struct year_planted *p = &y->planted[i];
+		struct year_planted *p = &y->planted[i];
 
+		p->apart = year_apart(y, p);
+		y->apart += p->apart;
+		y->apart_blamed += p->apart && p->blamed;
 		y->found += p->regression != 0;
 		y->late += p->regression && p->delay > YEAR_WITHIN;
 		y->blamed += p->blamed;
@@ -653,6 +717,8 @@ static inline void year_play(struct year *y, const struct year_setup *c, const c
 
 static inline void year_done(struct year *y)
 {
+	for (int i = 0; i < y->n_planted; i++)
+		free(y->planted[i].causes);
 	db_close(y->db);
 	free(y->told);
 }
