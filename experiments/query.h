@@ -328,7 +328,7 @@ void node_rows_free(struct node_row *v, size_t n);
 /* Every attempt with the time that its allocation held, by its part: until the next attempt of the
  * allocation ended its own, when it was told; 0: not known. */
 struct run_row {
-	int64_t stage;
+	int64_t stage, allocation;
 	int block, attempt; /* block: index */
 	enum attempt_state state;
 	char *reason;
@@ -581,6 +581,7 @@ int query_draining(struct db *db, int64_t campaign, bool *out, struct err *e);
 struct fault_row {
 	char *stage, *arm, *state, *reason, *log_path;
 	int block_index, slot, attempt;
+	int stage_seq;
 };
 int query_faults(struct db *db, int64_t campaign, struct fault_row **out, size_t *n, struct err *e);
 void fault_rows_free(struct fault_row *v, size_t n);

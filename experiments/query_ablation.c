@@ -16,7 +16,7 @@ const char *const query_sql_ablation[] = {
 		  "WHERE s.campaign = :campaign GROUP BY s.id, n.node ORDER BY s.seq, n.node",
 	/* The blocks of an allocation run one behind another: each begins where the one before it
 	 * ended. */
-	[RUNS] = "SELECT b.stage, b.idx, a.number, a.state, a.reason, "
+	[RUNS] = "SELECT b.stage, a.allocation, b.idx, a.number, a.state, a.reason, "
 		 "coalesce(max(l.start_us, lag(a.ended_us) OVER part), l.start_us, 0) AS start_us, "
 		 "coalesce(CASE WHEN lead(a.id) OVER part IS NULL THEN l.end_us END, a.ended_us, "
 		 "l.end_us, 0) AS end_us "
@@ -82,6 +82,7 @@ int query_runs(struct db *db, int64_t campaign, struct run_row **out, size_t *n,
 		v = xgrow(v, used, &cap, sizeof *v);
 		r = &v[used++];
 		r->stage = col_i64(&s, "stage");
+		r->allocation = col_i64(&s, "allocation");
 		r->block = col_int(&s, "idx");
 		r->attempt = col_int(&s, "number");
 		COL_WORD(&s, "state", attempt_state, &r->state);

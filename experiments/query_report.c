@@ -10,8 +10,8 @@
 enum { FAULTS, QUALITY_PUT, QUALITY, COST, ALLOCATION_COST };
 const char *const query_sql_report[] = {
 	[FAULTS] =
-		"SELECT stage_kind, block_index, attempt, slot, arm_label, state, reason, log_path "
-		"FROM v_fault WHERE campaign = :campaign "
+		"SELECT stage_kind, stage_seq, block_index, attempt, slot, arm_label, state, reason, "
+		"log_path FROM v_fault WHERE campaign = :campaign "
 		"ORDER BY state = 'ok', stage_seq, block_index, attempt, slot",
 	[QUALITY_PUT] =
 		"INSERT OR REPLACE INTO quality_finding(attempt, seq, rule, action, slot, value, "
@@ -42,6 +42,7 @@ static void read_fault(struct stmt *s, struct fault_row *f)
 
 	f->arm = xstrdup(arm ? arm : "");
 	f->stage = col_text(s, "stage_kind");
+	f->stage_seq = col_int(s, "stage_seq");
 	f->block_index = col_int(s, "block_index");
 	f->attempt = col_int(s, "attempt");
 	f->slot = col_null(s, "slot") ? -1 : col_int(s, "slot");

@@ -8,9 +8,9 @@
 #ifndef FETTLE_BASE_PATHS_H
 #define FETTLE_BASE_PATHS_H
 
-char *paths_recipes(void);      /* FETTLE_RECIPES: the directory of knobs/, rules/, lib/, ... */
-char *paths_agent(void);        /* FETTLE_AGENT: the program fettle-agent */
-char *paths_locale(void);       /* FETTLE_LOCALE: holds zh_CN/LC_MESSAGES/fettle.mo */
+char *paths_recipes(void); /* FETTLE_RECIPES: the directory of knobs/, rules/, lib/, ... */
+char *paths_agent(void);   /* FETTLE_AGENT: the program fettle-agent */
+char *paths_locale(void);  /* FETTLE_LOCALE: holds zh_CN/LC_MESSAGES/fettle.mo */
 /* NULL: there is none. FETTLE_SITE (which need not exist, and is none when empty), else etc/fettle
  * beside where the program is installed, else /etc/fettle/site.lua. */
 char *paths_site(void);

@@ -33,17 +33,15 @@ static int load_stages(struct db *db, struct report *r, struct err *e)
 }
 
 /* The last point and what was usual before it. */
-static int load_points(struct db *db, struct report_series *s, struct err *e)
+static void judge_points(struct report_series *s)
 {
-	struct point_row *p = NULL;
-	_cleanup_free_ double *v = NULL;
-	size_t n = 0;
-	int rc = history_points(db, s->row.id, NULL, &p, &n, e);
+	const struct point_row *p = s->whole.points;
+	size_t n = s->whole.n;
+	_cleanup_free_ double *v = xcalloc(n + 1, sizeof *v);
 
 	s->last = s->usual = NAN;
-	if (rc < 0 || n == 0)
-		return rc;
-	v = xcalloc(n, sizeof *v);
+	if (n == 0)
+		return;
 	for (size_t i = 0; i + 1 < n; i++)
 		v[i] = p[i].value;
 	s->nights = n;
@@ -51,8 +49,6 @@ static int load_points(struct db *db, struct report_series *s, struct err *e)
 	s->usual = stats_median(v, n - 1);
 	str_copy(s->first_night, sizeof s->first_night, p[0].night);
 	str_copy(s->last_night, sizeof s->last_night, p[n - 1].night);
-	free(p);
-	return 0;
 }
 
 /* The newest regression of the series that nobody closed. */
@@ -80,6 +76,7 @@ static int load_regression(struct db *db, struct report_series *s, struct err *e
 static int load_series(struct db *db, struct report *r, struct err *e)
 {
 	struct series_row *v = NULL;
+	struct nights *nights = NULL;
 	size_t n = 0;
 	int rc = history_series_list(db, r->campaign.id, &v, &n, e);
 
@@ -90,9 +87,17 @@ static int load_series(struct db *db, struct report *r, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		r->series[i].row = v[i];
 	free(v);
-	for (size_t i = 0; rc == 0 && i < n; i++)
-		if ((rc = load_points(db, &r->series[i], e)) == 0)
-			rc = load_regression(db, &r->series[i], e);
+	if (n)
+		rc = nights_open(db, &nights, e);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		struct report_series *s = &r->series[i];
+
+		rc = nights_load(nights, &s->row, NULL, &s->whole, e);
+		judge_points(s);
+		if (rc == 0)
+			rc = load_regression(db, s, e);
+	}
+	nights_close(nights);
 	return rc;
 }
 
@@ -105,8 +110,10 @@ int report_canaries_load(struct db *db, struct report *r, struct err *e)
 
 void report_canaries_done(struct report *r)
 {
-	for (size_t i = 0; i < r->n_series; i++)
+	for (size_t i = 0; i < r->n_series; i++) {
 		series_row_done(&r->series[i].row);
+		nights_series_done(&r->series[i].whole);
+	}
 	free(r->series);
 	free(r->canaries);
 }
@@ -170,6 +177,39 @@ static struct json *stages_json(const struct report *r)
 	return a;
 }
 
+static struct json *points_json(const struct nights_series *s)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct json *o = json_object();
+
+		json_set_text(o, "night", s->points[i].night);
+		json_set_number(o, "value", s->points[i].value);
+		json_add(a, o);
+	}
+	return a;
+}
+
+static struct json *changes_json(const struct nights_series *s)
+{
+	struct json *a = json_array();
+
+	for (size_t i = 0; i < s->n_marks; i++) {
+		const struct nights_mark *m = &s->marks[i];
+		struct json *o = json_object();
+
+		json_set_text(o, "night", m->night);
+		json_set_text(o, "direction", nights_direction(m->direction));
+		json_set_text(o, "level", change_level_name(m->level));
+		json_set_number(o, "est", m->est);
+		json_set_number(o, "lo", m->lo);
+		json_set_number(o, "hi", m->hi);
+		json_add(a, o);
+	}
+	return a;
+}
+
 static struct json *series_json(const struct report *r)
 {
 	struct json *a = json_array();
@@ -190,6 +230,8 @@ static struct json *series_json(const struct report *r)
 		json_set_text(o, "last_night", s->nights ? s->last_night : NULL);
 		json_set_number(o, "last", s->last);
 		json_set_number(o, "usual", s->usual);
+		json_set(o, "points", points_json(&s->whole));
+		json_set(o, "changes", changes_json(&s->whole));
 		if (s->regression)
 			json_set_i64(o, "regression", s->regression);
 		else

@@ -7,10 +7,11 @@
 #include "orchestrator/report/html.h"
 #include "orchestrator/report/html_doc.h"
 #include "orchestrator/report/html_pictures.h"
+#include "orchestrator/report/nights_chart.h"
 #include "orchestrator/report/tlog.h"
 
 static const char css[] =
-	"section>p,section>ul,header>p{max-width:80ch}\n"
+	"body{max-width:980px}section>p,section>ul,header>p{max-width:88ch}\n"
 	"section>p,section>ul,section>pre,section>.wide,section>figure{margin:0 0 14px}\n"
 	"h1{margin-bottom:10px}h2{border-top:1px solid var(--line);padding-top:24px}\n"
 	"h3{margin:28px 0 8px;font-size:16px}h4{margin:18px 0 6px;font-size:13px;"
@@ -32,8 +33,10 @@ static const struct {
 	tlog_section *section;
 	html_picture *draw;
 } pictures[] = {
-	{tlog_summary, html_waterfall}, {tlog_summary, html_forest},  {tlog_hypotheses, html_split},
-	{tlog_validation, html_pairs},  {tlog_record, html_timeline},
+	{tlog_summary, html_waterfall}, {tlog_summary, html_forest},
+	{tlog_baseline, html_ladder},   {tlog_hypotheses, html_split},
+	{tlog_validation, html_pairs},  {tlog_validation, html_steps},
+	{tlog_canaries, html_series},   {tlog_record, html_timeline},
 };
 
 static void draw_pictures(const struct report *r, tlog_section *section, struct doc *doc)
@@ -80,6 +83,7 @@ static int write_html(const struct report *r, struct buf *b, struct err *e)
 	doc_end(&doc);
 
 	buf_str(&sheet, svg_css);
+	buf_str(&sheet, nights_chart_css);
 	buf_str(&sheet, html_pictures_css);
 	buf_str(&sheet, css);
 	html_head(b, title, sheet.data);

@@ -20,23 +20,34 @@ const char html_pictures_css[] =
 	"svg .name{fill:var(--ink)}svg .head{font-weight:600;fill:var(--ink)}\n"
 	"svg .better{fill:var(--better)}svg .worse{fill:var(--worse)}\n"
 	".zero{stroke:var(--ink);opacity:.55}\n"
-	".band{fill:var(--soft);opacity:.14}\n"
+	".equal{fill:var(--soft);opacity:.14}\n"
 	".ci{stroke:currentColor;stroke-width:2}\n"
 	".est{fill:currentColor}.plain{color:var(--data)}\n"
 	".hollow{fill:var(--card);stroke:currentColor;stroke-width:1.5}\n"
 	".step{stroke:var(--soft);stroke-dasharray:2 3}\n"
 	".bar.better{fill:var(--better)}.bar.worse{fill:var(--worse)}.bar.fix{fill:var(--data)}\n"
 	".join{stroke:var(--data);opacity:.45;fill:none}.join.worse{stroke:var(--worse)}\n"
-	".dot{fill:var(--data)}.mean{stroke:var(--ink);stroke-width:2.5}\n"
+	".dot{fill:var(--data)}.mean{stroke:var(--ink);stroke-width:2.5}"
+	".back{fill:var(--card)}.halo{stroke:var(--card);stroke-width:6}\n"
 	".panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,300px),1fr));"
 	"gap:16px;max-width:1100px;margin-bottom:18px}.panels figure{margin:0}\n"
-	".part0{fill:var(--data)}.part1{fill:var(--event)}.part2{fill:var(--suspect)}"
-	".part3{fill:var(--worse)}.part4{fill:var(--soft);opacity:.45}\n"
+	/* Neighbours differ in hue for every kind of eye, and a gap lies between them. */
+	":root{--p0:#33658a;--p1:#a85f00;--p2:#7a5aa6;--p3:#8f1d14}\n"
+	"@media(prefers-color-scheme:dark){:root{--p0:#7db7e0;--p1:#f0b95a;--p2:#b9a2ee;"
+	"--p3:#ff8a80}}\n"
+	"@media print{:root{--p0:#33658a;--p1:#a85f00;--p2:#7a5aa6;--p3:#8f1d14}}\n"
+	".part0{fill:var(--p0)}.part1{fill:var(--p1)}.part2{fill:var(--p2)}.part3{fill:var(--p3)}"
+	".part4{fill:var(--soft);opacity:.35}[class^=part]{stroke:var(--card)}\n"
 	"svg .on{fill:var(--card);font-weight:600}\n"
-	".ran{fill:var(--data)}.vain{fill:var(--worse)}.open{fill:var(--suspect)}\n"
+	".two{grid-template-columns:repeat(auto-fill,minmax(min(100%,400px),1fr))}\n"
+	"@media screen and (max-width:640px){.scroll svg text{font-size:12px}"
+	".series .scroll svg text{font-size:17px}}.series .scroll{overflow:visible}\n"
+	".ran{fill:var(--data)}.vain{fill:var(--worse)}.open{fill:var(--suspect)}"
+	".cross{stroke:var(--worse);stroke-width:2;fill:none}.strip{fill:var(--soft);opacity:.10}\n"
 	"details{margin-top:10px}summary{cursor:pointer;color:var(--soft);font-size:13px}\n"
 	"details .wide{max-height:360px;overflow:auto;margin-top:8px}\n"
-	"@media print{.scroll svg{min-width:0}details:not([open]){display:none}}\n";
+	"@media print{.scroll svg{min-width:0}details:not([open]){display:none}"
+	".two{grid-template-columns:1fr 1fr}}\n";
 
 void html_figure_begin(struct buf *out, const char *title, const char *how_to_read)
 {
@@ -100,6 +111,14 @@ char *html_figure_change(const struct hypothesis_row *h)
 {
 	return xasprintf("%s %s → %s", h->knob, h->from_value ? h->from_value : _("(not set)"),
 			 h->value);
+}
+
+char *html_figure_stage(const struct report *r, const struct report_stage *s)
+{
+	for (size_t i = 0; i < r->n_hyps; i++)
+		if (r->hyps[i].row.id == s->hypothesis)
+			return html_figure_change(&r->hyps[i].row);
+	return xstrdup(_("The fix against the default"));
 }
 
 void html_figure_percents(struct buf *out, const struct svg_axis *x, double top, double bottom)

@@ -7,6 +7,7 @@
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
+#include "orchestrator/report/html_doc.h"
 #include "orchestrator/report/html_pictures.h"
 #include "orchestrator/report/recorded.h"
 
@@ -222,12 +223,36 @@ static void draw(const struct forest *f, double band)
 
 	svg_begin(f->out, FIGURE_WIDTH, bottom + 24, words);
 	if (band > 0)
-		svg_rect(f->out, "band", inside(f, -band), TOP, inside(f, band) - inside(f, -band),
+		svg_rect(f->out, "equal", inside(f, -band), TOP, inside(f, band) - inside(f, -band),
 			 bottom - TOP);
 	html_figure_percents(f->out, &f->x, TOP, bottom);
 	for (size_t i = 0; i < f->n; i++)
 		draw_row(f, &f->v[i], TOP + FIGURE_ROW * ((double)i + 0.5));
 	svg_end(f->out);
+}
+
+static void draw_table(const struct forest *f)
+{
+	static const struct doc_column c[] = {
+		{"change", false}, {"effect", true}, {"interval", true}, {"verdict", false}};
+	struct doc doc = {.writer = &html_doc_writer, .out = f->out};
+
+	html_figure_table(f->out);
+	doc_table(&doc, c, ARRAY_LEN(c));
+	for (size_t i = 0; i < f->n; i++) {
+		const struct row *w = &f->v[i];
+
+		doc_row(&doc);
+		doc_cell(&doc, w->label);
+		doc_cell_percent(&doc, w->est, 1);
+		if (w->hollow)
+			doc_cell(&doc, NULL);
+		else
+			doc_cell_interval(&doc, w->lo, w->hi);
+		doc_cell(&doc, w->what);
+	}
+	doc_end(&doc);
+	html_figure_table_end(f->out);
 }
 
 void html_forest(const struct report *r, struct buf *out)
@@ -249,7 +274,7 @@ void html_forest(const struct report *r, struct buf *out)
 		set_axis(&f, band);
 		html_figure_begin(out, "Effects", how);
 		draw(&f, band);
-		html_figure_end(out);
+		draw_table(&f);
 	}
 	for (size_t i = 0; i < f.n; i++)
 		free(f.v[i].label);

@@ -158,17 +158,9 @@ static void draw_table(const struct panel *p)
 	html_figure_table_end(p->out);
 }
 
-static char *title_of(const struct panel *p)
-{
-	for (size_t i = 0; i < p->r->n_hyps; i++)
-		if (p->r->hyps[i].row.id == p->s->hypothesis)
-			return html_figure_change(&p->r->hyps[i].row);
-	return xstrdup(_("The fix against the default"));
-}
-
 static void draw(const struct panel *p)
 {
-	_cleanup_free_ char *title = title_of(p);
+	_cleanup_free_ char *title = html_figure_stage(p->r, p->s);
 	_cleanup_free_ char *how = xasprintf(_("Stage %d, %s; %s"), p->s->seq,
 					     lang_word("stage_kind", stage_kind_name(p->s->kind)),
 					     p->r->unit && *p->r->unit ? p->r->unit

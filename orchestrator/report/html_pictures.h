@@ -18,9 +18,15 @@ void html_forest(const struct report *r, struct buf *out);
 void html_waterfall(const struct report *r, struct buf *out);
 /* The values of both arms, joined by block, of each confirm stage and the final one. */
 void html_pairs(const struct report *r, struct buf *out);
+/* How long the steps of each trial took, by block and arm. */
+void html_steps(const struct report *r, struct buf *out);
+/* What each rung of the scaling ladder keeps, and where the rest went. */
+void html_ladder(const struct report *r, struct buf *out);
+/* The series that the campaign feeds, with their changes. */
+void html_series(const struct report *r, struct buf *out);
 /* Where the time of a step goes, of each configuration that was profiled. */
 void html_split(const struct report *r, struct buf *out);
-/* When the allocations ran, and which were in vain. */
+/* When and on which nodes the attempts ran, and which were in vain. */
 void html_timeline(const struct report *r, struct buf *out);
 
 /* -- html_figure.c: what they share ------------------------------------------------------------ */
@@ -47,6 +53,8 @@ void html_figure_none(struct buf *out, const char *why);
 char *html_figure_label(const char *s, size_t most);
 /* "knob from -> to" of a hypothesis; heap. */
 char *html_figure_change(const struct hypothesis_row *h);
+/* What a confirm or final stage compared; heap. */
+char *html_figure_stage(const struct report *r, const struct report_stage *s);
 /* The vertical lines of an axis of relative effects ("+5 %"), and its labels below. */
 void html_figure_percents(struct buf *out, const struct svg_axis *x, double top, double bottom);
 

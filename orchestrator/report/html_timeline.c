@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When the blocks ran: a lane a stage, void and lost attempts marked. */
+/* When the attempts at blocks ran, a lane a node: void and lost ones, and trials that failed, are
+ * marked where they happened. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "orchestrator/base/clock.h"
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/report/doc.h"
+#include "orchestrator/report/html_doc.h"
 #include "orchestrator/report/html_pictures.h"
 #include "orchestrator/report/recorded.h"
 
 enum {
-	TOP = 8,
-	LABEL = 110,
+	TOP = 26,
+	LABEL = 130,
 	BAR = 14,
+	STRIP_ROOM = 7, /* of a letter of a stage's name */
 	TICKS = 5,
 	TICKS_MAX = 12,
-	LANES_MOST = 40,    /* stages: the first, then a sentence */
+	LABEL_MOST = 18,
+	LANES_MOST = 40,    /* nodes, the first by name */
 	BARS_MOST = 5000,   /* of the page: some 100 bytes each, without titles beyond the next */
 	TITLES_MOST = 1000, /* bars that tell what they are */
+	ROWS_MOST = 1000,
 };
 #define S_US      1e6
 #define BAR_LEAST 1.5 /* so that it is seen at all */
@@ -27,13 +34,23 @@ struct timeline {
 	const struct report *r;
 	struct svg_axis x; /* seconds since the first began */
 	int64_t first_us;
-	size_t in_vain, lanes;
+	size_t in_vain, lanes, bars;
 	struct buf *out;
 };
 
 static bool ran(const struct run_row *v)
 {
 	return v->start_us > 0 && v->end_us >= v->start_us;
+}
+
+static bool in_vain(const struct run_row *v)
+{
+	return v->state == ATTEMPT_VOID || v->state == ATTEMPT_LOST;
+}
+
+static double at_us(const struct timeline *t, int64_t us)
+{
+	return svg_at(&t->x, (double)(us - t->first_us) / S_US);
 }
 
 static bool measure(struct timeline *t)
@@ -43,18 +60,19 @@ static bool measure(struct timeline *t)
 	for (size_t i = 0; i < t->r->n_runs; i++) {
 		const struct run_row *v = &t->r->runs[i];
 
+		t->in_vain += in_vain(v);
 		if (!ran(v))
 			continue;
 		if (t->first_us == 0 || v->start_us < t->first_us)
 			t->first_us = v->start_us;
 		if (v->end_us > last_us)
 			last_us = v->end_us;
-		t->in_vain += v->state == ATTEMPT_VOID || v->state == ATTEMPT_LOST;
 	}
 	if (last_us <= t->first_us)
 		return false;
 	t->x = (struct svg_axis){0, (double)(last_us - t->first_us) / S_US, LABEL + 10,
 				 FIGURE_WIDTH - 20};
+	t->lanes = t->r->n_hosts < LANES_MOST ? t->r->n_hosts : LANES_MOST;
 	return true;
 }
 
@@ -94,14 +112,64 @@ static void bar_title(const struct run_row *v, struct buf *out)
 	buf_printf(out, _(", %.0f s"), (double)(v->end_us - v->start_us) / S_US);
 }
 
-static void draw_bar(const struct timeline *t, const struct run_row *v, double y, bool titled)
-{
-	bool vain = v->state == ATTEMPT_VOID || v->state == ATTEMPT_LOST;
-	double from = svg_at(&t->x, (double)(v->start_us - t->first_us) / S_US);
-	double to = svg_at(&t->x, (double)(v->end_us - t->first_us) / S_US);
-	const char *class = vain ? "vain" : v->state == ATTEMPT_VALID ? "ran" : "open";
-	struct buf title = {0};
+/* -- who and where ---------------------------------------------------------------------------- */
 
+static const struct report_stage *stage_of(const struct report *r, int64_t id)
+{
+	for (size_t i = 0; i < r->n_stages; i++)
+		if (r->stages[i].id == id)
+			return &r->stages[i];
+	return NULL;
+}
+
+/* The lane of a node; t->lanes: it has none. */
+static size_t lane_of(const struct timeline *t, const char *node)
+{
+	size_t i = 0;
+
+	while (i < t->lanes && !str_eq(t->r->hosts[i].node, node))
+		i++;
+	return i;
+}
+
+/* The first trial of the attempt that failed; NULL. */
+static const struct fault_row *failed(const struct timeline *t, const struct run_row *v)
+{
+	const struct report_stage *s = stage_of(t->r, v->stage);
+
+	for (size_t i = 0; s && i < t->r->n_faults; i++) {
+		const struct fault_row *f = &t->r->faults[i];
+
+		if (f->stage_seq == s->seq && f->block_index == v->block &&
+		    f->attempt == v->attempt && f->slot >= 0)
+			return f;
+	}
+	return NULL;
+}
+
+/* -- drawing ---------------------------------------------------------------------------------- */
+
+static void draw_cross(const struct timeline *t, double x, double y)
+{
+	svg_path_begin(t->out, "cross");
+	svg_move_to(t->out, x - 5, y - 9);
+	svg_line_to(t->out, x + 5, y + 9);
+	svg_move_to(t->out, x + 5, y - 9);
+	svg_line_to(t->out, x - 5, y + 9);
+	svg_path_end(t->out);
+}
+
+static void draw_bar(struct timeline *t, const struct run_row *v, double y)
+{
+	double from = at_us(t, v->start_us), to = at_us(t, v->end_us);
+	const char *class = in_vain(v) ? "vain" : v->state == ATTEMPT_VALID ? "ran" : "open";
+	const struct fault_row *f = failed(t, v);
+	struct buf title = {0};
+	bool titled;
+
+	if (t->bars >= BARS_MOST)
+		return;
+	titled = t->bars++ < TITLES_MOST;
 	/* A gap between neighbours, where there is room for one. */
 	if (to - from > 3)
 		to -= 1;
@@ -110,50 +178,136 @@ static void draw_bar(const struct timeline *t, const struct run_row *v, double y
 	svg_rect_titled(t->out, class, from, y - BAR / 2.0, fmax(to - from, BAR_LEAST), BAR,
 			titled ? title.data : NULL);
 	buf_free(&title);
+	if (in_vain(v))
+		draw_cross(t, (from + to) / 2, y);
+	else if (f)
+		svg_diamond(t->out, "bar worse", (from + to) / 2, y, 5, f->reason);
 }
 
-static void draw_lane(const struct timeline *t, const struct report_stage *s, double y,
-		      size_t *bars)
+static void draw_run(struct timeline *t, const struct run_row *v)
+{
+	for (size_t i = 0; i < t->r->n_places; i++) {
+		size_t lane;
+
+		if (t->r->places[i].allocation != v->allocation)
+			continue;
+		lane = lane_of(t, t->r->places[i].node);
+		if (lane < t->lanes)
+			draw_bar(t, v, TOP + FIGURE_ROW * ((double)lane + 0.5));
+	}
+}
+
+/* The time of a stage, behind the lanes, with its name above where there is room. */
+static void draw_stage(const struct timeline *t, const struct report_stage *s, double bottom,
+		       bool shaded)
 {
 	_cleanup_free_ char *name = xasprintf("%d %s", s->seq,
 					      lang_word("stage_kind", stage_kind_name(s->kind)));
+	int64_t first = 0, last = 0;
+	double from, to;
 
-	svg_text(t->out, "name", LABEL, y + 4, SVG_END, name);
-	for (size_t i = 0; i < t->r->n_runs && *bars < BARS_MOST; i++)
-		if (t->r->runs[i].stage == s->id && ran(&t->r->runs[i]))
-			draw_bar(t, &t->r->runs[i], y, (*bars)++ < TITLES_MOST);
+	for (size_t i = 0; i < t->r->n_runs; i++) {
+		const struct run_row *v = &t->r->runs[i];
+
+		if (v->stage != s->id || !ran(v))
+			continue;
+		first = first == 0 || v->start_us < first ? v->start_us : first;
+		last = v->end_us > last ? v->end_us : last;
+	}
+	if (first == 0)
+		return;
+	from = at_us(t, first);
+	to = at_us(t, last);
+	if (shaded)
+		svg_rect(t->out, "strip", from, 0, to - from, bottom);
+	if (to - from > STRIP_ROOM * (double)strlen(name))
+		svg_text(t->out, "x", (from + to) / 2, 14, SVG_MIDDLE, name);
 }
 
-static void draw(const struct timeline *t)
+static void draw(struct timeline *t)
 {
 	double bottom = TOP + FIGURE_ROW * (double)t->lanes;
 	_cleanup_free_ char *words = xasprintf(
-		_("Time line of %zu attempts in %zu stages, %zu of them void or lost."),
-		t->r->n_runs, t->r->n_stages, t->in_vain);
-	size_t bars = 0;
+		_("Time line of %zu attempts on %zu nodes, %zu of them void or lost."),
+		t->r->n_runs, t->r->n_hosts, t->in_vain);
 
 	svg_begin(t->out, FIGURE_WIDTH, bottom + 24, words);
+	for (size_t i = 0; i < t->r->n_stages; i++)
+		draw_stage(t, &t->r->stages[i], bottom, i % 2 == 0);
 	draw_axis(t, bottom);
-	for (size_t i = 0; i < t->lanes; i++)
-		draw_lane(t, &t->r->stages[i], TOP + FIGURE_ROW * ((double)i + 0.5), &bars);
+	for (size_t i = 0; i < t->lanes; i++) {
+		_cleanup_free_ char *name = html_figure_label(t->r->hosts[i].node, LABEL_MOST);
+
+		svg_text(t->out, "name", LABEL, TOP + FIGURE_ROW * ((double)i + 0.5) + 4, SVG_END,
+			 name);
+	}
+	for (size_t i = 0; i < t->r->n_runs; i++)
+		if (ran(&t->r->runs[i]))
+			draw_run(t, &t->r->runs[i]);
 	svg_end(t->out);
+}
+
+static void cell_nodes(const struct report *r, const struct run_row *v, struct doc *doc)
+{
+	bool any = false;
+
+	doc_cell_begin(doc);
+	for (size_t i = 0; i < r->n_places; i++) {
+		if (r->places[i].allocation != v->allocation)
+			continue;
+		if (any)
+			doc_str(doc, ", ");
+		doc_text(doc, r->places[i].node);
+		any = true;
+	}
+	if (!any)
+		doc_text(doc, "-");
+	doc_cell_end(doc);
+}
+
+static void draw_table(const struct timeline *t)
+{
+	static const struct doc_column c[] = {{"stage", false},  {"block", true},
+					      {"attempt", true}, {"state", false},
+					      {"reason", false}, {"began", false},
+					      {"took, s", true}, {"nodes", false}};
+	struct doc doc = {.writer = &html_doc_writer, .out = t->out};
+
+	html_figure_table(t->out);
+	doc_table(&doc, c, ARRAY_LEN(c));
+	for (size_t i = 0; i < t->r->n_runs && i < ROWS_MOST; i++) {
+		const struct run_row *v = &t->r->runs[i];
+		const struct report_stage *s = stage_of(t->r, v->stage);
+		char began[DOC_FIGURES_MAX];
+
+		doc_row(&doc);
+		doc_cell_printf(&doc, "%d, %s", s ? s->seq : 0,
+				s ? lang_word("stage_kind", stage_kind_name(s->kind)) : "");
+		doc_cell_i64(&doc, v->block + 1);
+		doc_cell_i64(&doc, v->attempt);
+		doc_cell(&doc, lang_word("attempt_state", attempt_state_name(v->state)));
+		doc_cell_recorded(&doc, v->reason);
+		doc_cell(&doc, doc_time_text(began, v->start_us));
+		doc_cell_number(&doc, ran(v) ? (double)(v->end_us - v->start_us) / S_US : NAN);
+		cell_nodes(t->r, v, &doc);
+	}
+	doc_end(&doc);
+	html_figure_table_end(t->out);
 }
 
 void html_timeline(const struct report *r, struct buf *out)
 {
 	struct timeline t = {.r = r, .out = out};
 	_cleanup_free_ char *how = NULL;
-	char began[40];
+	char began[DOC_FIGURES_MAX];
 
-	if (!measure(&t))
+	if (!measure(&t) || t.lanes == 0)
 		return;
-	t.lanes = r->n_stages < LANES_MOST ? r->n_stages : LANES_MOST;
-	clock_iso(t.first_us, began, sizeof began);
-	how = xasprintf(_("Attempts at blocks, a lane a stage, since %.10s %.8s UTC. %zu of %zu "
-			  "were void or lost, in red.%s"),
-			began, began + 11, t.in_vain, r->n_runs,
-			r->n_stages > LANES_MOST ? _(" Later stages are left out.") : "");
-	html_figure_begin(out, "When it ran", how);
+	how = xasprintf(_("Attempts at blocks on each node, since %s. Crossed out: the %zu of %zu "
+			  "that were void or lost; a diamond: a trial failed in it.%s"),
+			doc_time_text(began, t.first_us), t.in_vain, r->n_runs,
+			r->n_hosts > LANES_MOST ? _(" Further nodes are in the table.") : "");
+	html_figure_begin(out, "When it ran, and where", how);
 	draw(&t);
-	html_figure_end(out);
+	draw_table(&t);
 }

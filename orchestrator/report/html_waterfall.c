@@ -8,6 +8,7 @@
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/doc.h"
+#include "orchestrator/report/html_doc.h"
 #include "orchestrator/report/html_pictures.h"
 
 enum {
@@ -121,8 +122,12 @@ static void draw_fix(const struct waterfall *w, double y)
 	}
 	draw_words(w, y, "head", _("the fix, measured anew"), words.data);
 	draw_bar(w, "bar fix", y, 0, f->est);
-	if (isfinite(f->lo) && isfinite(f->hi))
-		svg_line(w->out, "mean", svg_at(&w->x, f->lo), y, svg_at(&w->x, f->hi), y);
+	if (isfinite(f->lo) && isfinite(f->hi)) {
+		double lo = svg_at(&w->x, f->lo), hi = svg_at(&w->x, f->hi);
+
+		svg_line(w->out, "halo", lo - 2, y, hi + 2, y);
+		svg_line(w->out, "mean", lo, y, hi, y);
+	}
 	buf_free(&words);
 }
 
@@ -152,6 +157,35 @@ static void draw(const struct waterfall *w)
 	buf_free(&value);
 }
 
+static void table_row(struct doc *doc, const char *name, double gain, double all)
+{
+	doc_row(doc);
+	doc_cell(doc, name);
+	doc_cell_percent(doc, gain, 1);
+	doc_cell_percent(doc, all, 1);
+}
+
+static void draw_table(const struct waterfall *w)
+{
+	static const struct doc_column c[] = {
+		{"change", false}, {"gain", true}, {"gain over the default", true}};
+	struct doc doc = {.writer = &html_doc_writer, .out = w->out};
+	double at = 1;
+
+	html_figure_table(w->out);
+	doc_table(&doc, c, ARRAY_LEN(c));
+	for (size_t i = 0; i < w->n; i++) {
+		_cleanup_free_ char *name = html_figure_change(&w->steps[i]->row);
+
+		at *= 1 + w->steps[i]->verdict.est;
+		table_row(&doc, name, w->steps[i]->verdict.est, at - 1);
+	}
+	if (w->r->has_fix)
+		table_row(&doc, _("the fix, measured anew"), w->r->fix.est, w->r->fix.est);
+	doc_end(&doc);
+	html_figure_table_end(w->out);
+}
+
 void html_waterfall(const struct report *r, struct buf *out)
 {
 	struct waterfall w = {.r = r, .out = out};
@@ -167,7 +201,7 @@ void html_waterfall(const struct report *r, struct buf *out)
 			"fix differ, changes do not simply add up, or a step was "
 			"overrated when it won.");
 		draw(&w);
-		html_figure_end(out);
+		draw_table(&w);
 	} else if (r->n_hyps) {
 		html_figure_none(out, "No change was accepted: there is no way from a default to a "
 				      "fix to draw.");

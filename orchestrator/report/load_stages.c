@@ -47,6 +47,52 @@ static int load_arms(struct loader *l, const struct stage_row *s, const struct v
 	return 0;
 }
 
+/* One statistic of the step times of the trials, which come in the same order each time. */
+static int load_step_stat(struct loader *l, const struct stage_row *s, const char *stat, size_t at,
+			  struct report_stage *out, struct err *e)
+{
+	struct value_row *v = NULL;
+	size_t n = 0;
+	int rc = query_stage_values(l->db, s->id, "step_time_ms", stat, &v, &n, e);
+
+	if (rc == 0 && !out->steps) {
+		out->steps = xcalloc(n + 1, sizeof *out->steps);
+		out->n_steps = n;
+	}
+	for (size_t i = 0; rc == 0 && i < n && i < out->n_steps; i++) {
+		struct report_steps *t = &out->steps[i];
+		double *figures[] = {&t->min, &t->median, &t->p95, &t->p99};
+
+		t->block = v[i].block_index;
+		t->arm = v[i].arm == s->arms[0].id ? 0 : 1;
+		*figures[at] = v[i].value;
+	}
+	value_rows_free(v, n);
+	return rc;
+}
+
+/* Trials of which all of it is known stay. */
+static int load_steps(struct loader *l, const struct stage_row *s, struct report_stage *out,
+		      struct err *e)
+{
+	static const char *const stats[] = {"min", "median", "p95", "p99"};
+	size_t kept = 0;
+	int rc = 0;
+
+	if ((s->kind != STAGE_CONFIRM && s->kind != STAGE_FINAL) || s->n_arms != 2)
+		return 0;
+	for (size_t k = 0; rc == 0 && k < ARRAY_LEN(stats); k++)
+		rc = load_step_stat(l, s, stats[k], k, out, e);
+	for (size_t i = 0; i < out->n_steps; i++) {
+		const struct report_steps *t = &out->steps[i];
+
+		if (isfinite(t->min) && isfinite(t->median) && isfinite(t->p95) && isfinite(t->p99))
+			out->steps[kept++] = *t;
+	}
+	out->n_steps = kept;
+	return rc;
+}
+
 static int load_stage(struct loader *l, const struct stage_row *s, struct report_stage *out,
 		      struct err *e)
 {
@@ -79,7 +125,7 @@ static int load_stage(struct loader *l, const struct stage_row *s, struct report
 		return rc;
 	rc = load_arms(l, s, v, n, out, e);
 	value_rows_free(v, n);
-	return rc;
+	return rc < 0 ? rc : load_steps(l, s, out, e);
 }
 
 const struct stage_row *load_stage_of(const struct loader *l, enum stage_kind k)

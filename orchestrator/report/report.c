@@ -29,6 +29,7 @@ static void stage_done(struct report_stage *s)
 	}
 	free(s->arms);
 	free(s->note);
+	free(s->steps);
 	strv_free(&s->dirs);
 }
 
@@ -74,6 +75,7 @@ void report_free(struct report *r)
 	free(r->rungs);
 	node_rows_free(r->nodes, r->n_nodes);
 	run_rows_free(r->runs, r->n_runs);
+	place_rows_free(r->places, r->n_places);
 	account_rows_free(r->account, r->n_account);
 	consumed_row_done(&r->consumed);
 	host_rows_free(r->hosts, r->n_hosts);
@@ -157,6 +159,7 @@ static int load_lists(struct loader *l, struct err *e)
 	    (rc = query_ablations(db, id, &r->ablations, &r->n_ablations, e)) == 0 &&
 	    (rc = query_nodes(db, id, &r->nodes, &r->n_nodes, e)) == 0 &&
 	    (rc = query_runs(db, id, &r->runs, &r->n_runs, e)) == 0 &&
+	    (rc = query_places(db, id, &r->places, &r->n_places, e)) == 0 &&
 	    (rc = query_account(db, id, &r->account, &r->n_account, e)) == 0 &&
 	    (rc = query_consumed(db, id, &r->consumed, e)) == 0 &&
 	    (rc = query_hosts(db, id, &r->hosts, &r->n_hosts, e)) == 0)

@@ -16,6 +16,7 @@
 #include "experiments/query.h"
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/str.h"
+#include "orchestrator/report/nights.h"
 
 struct report_estimate {
 	double est, lo, hi; /* relative; 95 % t-interval of n pairs */
@@ -79,6 +80,13 @@ struct report_stage {
 	struct strv dirs; /* of its valid attempts, relative to the workspace: raw logs */
 	struct report_arm *arms;
 	size_t n_arms;
+	/* Of a confirm or final stage: how long the steps of each trial took, ms. By block. */
+	struct report_steps {
+		int block;
+		size_t arm;
+		double min, median, p95, p99;
+	} * steps;
+	size_t n_steps;
 };
 
 /* A hypothesis with all that became of it. */
@@ -131,6 +139,7 @@ struct report_canary {
 };
 struct report_series {
 	struct series_row row;
+	struct nights_series whole; /* all of its points and changes */
 	size_t nights;
 	char first_night[11], last_night[11]; /* "": no point yet */
 	double last, usual; /* newest point, median of those before it; NaN: there is none */
@@ -209,6 +218,8 @@ struct report {
 	size_t n_nodes;
 	struct run_row *runs;
 	size_t n_runs;
+	struct place_row *places; /* nodes of each allocation, by allocation */
+	size_t n_places;
 	struct kvs effective; /* knob -> value in the baseline's processes; absent: not seen */
 	struct alpha_ledger alpha;
 	struct source_row *sources; /* the texts that the campaign runs on */

@@ -4,6 +4,12 @@
  * no colours: elements have classes that the page's style sheet draws. Classes are constants of the
  * program; texts may be anything and are escaped. Coordinates are finite, in the units of the
  * picture, from its upper left corner, and are written to a tenth.
+ *
+ * Why not gnuplot: its svg terminal (5.4, tried with a forest of four effects) writes each colour
+ * into each element, so that a page cannot turn dark or print; gives no point a title and a picture
+ * no alternative text; takes `_` and `^` in names of knobs for sub- and superscripts unless told
+ * otherwise; repeats the ids of its symbols in every picture of a page; and is one more program
+ * that a login node must have.
  */
 #ifndef FETTLE_REPORT_SVG_H
 #define FETTLE_REPORT_SVG_H

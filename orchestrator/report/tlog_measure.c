@@ -185,11 +185,10 @@ static void findings(const struct report *r, struct doc *doc)
 static void hypothesis_table(const struct report *r, struct doc *doc)
 {
 	static const struct doc_column c[] = {{"round", true},          {"rank", true},
-					      {"knob", false},          {"change", false},
-					      {"class", false},         {"addresses", false},
+					      {"change", false},        {"class", false},
+					      {"addresses", false},     {"evidence", false},
 					      {"predicted gain", true}, {"ceiling", true},
-					      {"evidence", false},      {"state", false},
-					      {"reason", false}};
+					      {"state", false}};
 
 	doc_table(doc, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < r->n_hyps; i++) {
@@ -198,14 +197,15 @@ static void hypothesis_table(const struct report *r, struct doc *doc)
 		doc_row(doc);
 		doc_cell_i64(doc, h->round);
 		doc_cell_i64(doc, h->rank);
-		tlog_cell_change(doc, h);
+		doc_cell_begin(doc);
+		tlog_change(doc, h);
+		doc_cell_end(doc);
 		doc_cell(doc, lang_word("knob_class", knob_class_name(h->cls)));
 		doc_cell(doc, lang_word("bottleneck", bottleneck_name(h->bottleneck)));
+		doc_cell_recorded(doc, h->evidence);
 		doc_cell_percent(doc, h->gain, 1);
 		doc_cell_percent(doc, h->ceiling, 1);
-		doc_cell_recorded(doc, h->evidence);
 		doc_cell(doc, _(report_state_text(h->state)));
-		doc_cell_recorded(doc, h->reason);
 	}
 }
 
@@ -241,9 +241,9 @@ void tlog_hypotheses(const struct report *r, struct doc *doc)
 		return;
 	doc_title(doc, 2, "2. Hypotheses");
 	findings(r, doc);
-	split_table(r, doc);
 	if (r->n_hyps)
 		hypothesis_table(r, doc);
+	split_table(r, doc);
 }
 
 /* -- 3 experiment ----------------------------------------------------------------------------- */

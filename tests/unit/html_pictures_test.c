@@ -121,7 +121,7 @@ static void effects_stand_at_their_values(void **state)
 	struct report_hypothesis h[4];
 	struct report r = report_of(h);
 	_cleanup_free_ char *svg = drawn(html_forest, &r);
-	const char *band = element(svg, "<rect class=\"band\"", 0);
+	const char *band = element(svg, "<rect class=\"equal\"", 0);
 	const char *ci = element(svg, "<line class=\"ci\"", 0);
 
 	(void)state;
@@ -242,7 +242,7 @@ static void a_step_is_split_into_shares(void **state)
 	assert_float_equal(attribute(wait, "x"),
 			   attribute(copies, "x") + attribute(copies, "width"), 2 * NEAR);
 	assert_null(strstr(wait + 1, "<rect class=\"part3\"")); /* none after the fix */
-	assert_contains(svg, "<td class=\"n\">12.5 %</td>");
+	assert_contains(svg, ">80.0 %</text>");
 }
 
 static void attempts_stand_on_the_time_line(void **state)
@@ -260,7 +260,115 @@ static void attempts_stand_on_the_time_line(void **state)
 	assert_true(attribute(last, "y") > attribute(first, "y"));
 	assert_contains(svg, "block 2, attempt 1: void: &lt;node&gt; failed, 30 s");
 	assert_null(strstr(svg, "class=\"open\"")); /* what never began is not drawn */
-	assert_contains(svg, "1 of 5 were void or lost");
+	assert_contains(svg, "Crossed out: the 1 of 5 that were void or lost");
+	assert_contains(svg, "<path class=\"cross\"");
+	assert_true(attribute(first, "y") == attribute(vain, "y")); /* both on n1 */
+	assert_contains(svg, "<td>&lt;node&gt; failed</td>");
+}
+
+/* A failed trial in a block that counts is marked there, and only there. */
+static void a_failed_trial_is_marked_on_its_node(void **state)
+{
+	struct report r = sample_report();
+	struct fault_row fault = {.stage = "aa",
+				  .arm = "default",
+				  .state = "failed",
+				  .reason = "exit 1",
+				  .stage_seq = 1,
+				  .slot = 1,
+				  .attempt = 1};
+	_cleanup_free_ char *svg = NULL;
+	const char *mark;
+
+	(void)state;
+	r.faults = &fault;
+	r.n_faults = 1;
+	svg = drawn(html_timeline, &r);
+	mark = strstr(svg, "<path class=\"bar worse\"");
+	assert_non_null(mark);
+	assert_null(strstr(mark + 1, "<path class=\"bar worse\""));
+	assert_contains(mark, "<title>exit 1</title>");
+}
+
+static void steps_stand_between_their_quantiles(void **state)
+{
+	struct report r = sample_report();
+	_cleanup_free_ char *svg = drawn(html_steps, &r);
+	const char *low = with_text(svg, ">10</text>"), *high = with_text(svg, ">14</text>");
+	double per_ms = (attribute(high, "y") - attribute(low, "y")) / 4;
+	const char *stroke = element(svg, "<line class=\"ci\"", 1); /* block 1, treatment */
+	const char *thick = element(svg, "<rect class=\"est\"", 1);
+
+	(void)state;
+	assert_float_equal(attribute(stroke, "y1"), attribute(low, "y") - 4 - 3 * per_ms, 2 * NEAR);
+	assert_float_equal(attribute(stroke, "y2"), attribute(low, "y") - 4, 2 * NEAR);
+	assert_float_equal(attribute(thick, "height"), -per_ms, 2 * NEAR);
+	assert_contains(svg, "block 2: median 8 ms, 95 % below 9 ms, 99 % below 11 ms");
+}
+
+static void a_rung_keeps_and_loses(void **state)
+{
+	struct rung_row rungs[] = {
+		{1, 2, 2, 8, 4, 0.9, 0.88, 0.92, 0.9, 0.88, 0.92, true, 0.05, 0.02, 0.01, 0.02},
+		{2, 3, 4, 8, 0, NAN, NAN, NAN, NAN, NAN, NAN, false, NAN, NAN, NAN, NAN},
+	};
+	struct report r = sample_report();
+	_cleanup_free_ char *svg = NULL;
+	const char *kept, *lost;
+
+	(void)state;
+	r.rungs = rungs;
+	r.n_rungs = 2;
+	svg = drawn(html_ladder, &r);
+	kept = element(svg, "<rect class=\"part0\"", 1); /* the first is in the legend */
+	lost = element(svg, "<rect class=\"part1\"", 1);
+	assert_float_equal(attribute(lost, "x"), attribute(kept, "x") + attribute(kept, "width"),
+			   2 * NEAR);
+	assert_float_equal(attribute(lost, "width") / attribute(kept, "width"), 0.05 / 0.9, 0.001);
+	assert_contains(svg, "90.0 % [88.0, 92.0]");
+	assert_contains(svg, "not measured");
+}
+
+static void a_series_has_its_changes(void **state)
+{
+	struct point_row points[] = {{.night = "2026-11-01", .value = 100},
+				     {.night = "2026-11-02", .value = 101},
+				     {.night = "2026-11-03", .value = 80}};
+	struct nights_mark mark = {.night = "2026-11-03",
+				   .first = "2026-11-03",
+				   .last = "2026-11-03",
+				   .direction = CHANGE_WORSE,
+				   .level = CHANGE_CONFIRMED,
+				   .est = -0.2,
+				   .lo = -0.22,
+				   .hi = -0.18,
+				   .regression = 4};
+	struct series_row row = {.workload = "w",
+				 .place = "n1",
+				 .metric = "step_time_ms",
+				 .stat = "mean",
+				 .unit = "ms"};
+	struct report_series series = {
+		.row = row,
+		.whole = {.row = row, .points = points, .n = 3, .marks = &mark, .n_marks = 1},
+		.nights = 3,
+		.last_night = "2026-11-03",
+		.last = 80,
+		.usual = 100.5};
+	struct report r = sample_report();
+	_cleanup_free_ char *svg = NULL;
+
+	(void)state;
+	r.series = &series;
+	r.n_series = 1;
+	svg = drawn(html_series, &r);
+	assert_contains(svg, "#4 -20.0 %");
+	assert_contains(svg, "<td>2026-11-03</td>");
+	assert_contains(svg, "-20.0 % [-22.0, -18.0], worse, confirmed");
+	r.n_series = 0;
+	free(svg);
+	svg = drawn(html_series, &r);
+	assert_string_equal(svg, "");
 }
 
 static void long_names_keep_both_ends(void **state)
@@ -284,6 +392,10 @@ int main(void)
 		cmocka_unit_test(arms_are_joined_by_block),
 		cmocka_unit_test(a_step_is_split_into_shares),
 		cmocka_unit_test(attempts_stand_on_the_time_line),
+		cmocka_unit_test(a_failed_trial_is_marked_on_its_node),
+		cmocka_unit_test(steps_stand_between_their_quantiles),
+		cmocka_unit_test(a_rung_keeps_and_loses),
+		cmocka_unit_test(a_series_has_its_changes),
 		cmocka_unit_test(long_names_keep_both_ends),
 	};
 

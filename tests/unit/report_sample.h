@@ -118,13 +118,16 @@ static struct report_profile sample_profiles[] = {
 	{2, "num_workers=2", {0.8, 0.125, 0.025, 0, 0.05}, true},
 };
 static struct run_row sample_runs[] = {
-	{1, 0, 1, ATTEMPT_VALID, NULL, SAMPLE_T0, SAMPLE_T0 + 60 * SAMPLE_S},
-	{1, 1, 1, ATTEMPT_VOID, "<node> failed", SAMPLE_T0 + 60 * SAMPLE_S,
+	{1, 101, 0, 1, ATTEMPT_VALID, NULL, SAMPLE_T0, SAMPLE_T0 + 60 * SAMPLE_S},
+	{1, 102, 1, 1, ATTEMPT_VOID, "<node> failed", SAMPLE_T0 + 60 * SAMPLE_S,
 	 SAMPLE_T0 + 90 * SAMPLE_S},
-	{1, 1, 2, ATTEMPT_VALID, NULL, SAMPLE_T0 + 100 * SAMPLE_S, SAMPLE_T0 + 160 * SAMPLE_S},
-	{3, 0, 1, ATTEMPT_VALID, NULL, SAMPLE_T0 + 200 * SAMPLE_S, SAMPLE_T0 + 300 * SAMPLE_S},
-	{3, 1, 1, ATTEMPT_PLANNED, NULL, 0, 0},
+	{1, 103, 1, 2, ATTEMPT_VALID, NULL, SAMPLE_T0 + 100 * SAMPLE_S, SAMPLE_T0 + 160 * SAMPLE_S},
+	{3, 104, 0, 1, ATTEMPT_VALID, NULL, SAMPLE_T0 + 200 * SAMPLE_S, SAMPLE_T0 + 300 * SAMPLE_S},
+	{3, 105, 1, 1, ATTEMPT_PLANNED, NULL, 0, 0},
 };
+static struct place_row sample_places[] = {{101, "n1"}, {102, "n1"}, {103, "n2"}, {104, "n2"}};
+static struct report_steps sample_steps[] = {
+	{0, 0, 9, 10, 12, 14}, {0, 1, 7, 8, 9, 10}, {1, 0, 9, 10, 13, 15}, {1, 1, 7, 8, 9, 11}};
 static struct report_stage sample_stages[] = {
 	{.id = 1,
 	 .kind = STAGE_AA,
@@ -157,7 +160,9 @@ static struct report_stage sample_stages[] = {
 	 .note = "accepted",
 	 .dirs = WORDS("blocks/7.1", "blocks/8.1", "blocks/9.1", "blocks/10.1"),
 	 .arms = sample_confirm,
-	 .n_arms = 2},
+	 .n_arms = 2,
+	 .steps = sample_steps,
+	 .n_steps = 4},
 	{.id = 4,
 	 .kind = STAGE_FINAL,
 	 .seq = 4,
@@ -355,6 +360,7 @@ static struct fault_row sample_faults[] = {
 	 .state = "failed",
 	 .reason = "killed by signal 9 \x1b[31mred\x1b[0m \xff",
 	 .log_path = "blocks/2.1/t01/out",
+	 .stage_seq = 1,
 	 .block_index = 1,
 	 .slot = 1,
 	 .attempt = 1},
@@ -363,6 +369,7 @@ static struct fault_row sample_faults[] = {
 	 .state = "lost",
 	 .reason = "node_fail",
 	 .log_path = "blocks/2.1/agent.out",
+	 .stage_seq = 1,
 	 .block_index = 1,
 	 .slot = -1,
 	 .attempt = 1},
@@ -513,6 +520,8 @@ static inline struct report sample_report(void)
 		.n_profiles = 2,
 		.runs = sample_runs,
 		.n_runs = 5,
+		.places = sample_places,
+		.n_places = 4,
 		.effective = sample_effective,
 		.alpha = {.total = 0.05, .stages = 2, .used = 2, .spent = 0.05},
 		.target = TARGET_MET,
