@@ -435,6 +435,8 @@ struct effective_row {
 int query_stage_effective(struct db *db, int64_t stage, struct effective_row **out, size_t *n,
 			  struct err *e);
 void effective_rows_free(struct effective_row *v, size_t n);
+/* One more than the highest rank that showed any in the timed, ok trials of an arm; 0: none did. */
+int query_arm_ranks(struct db *db, int64_t arm, int *out, struct err *e);
 /* The same of one arm in short, for reports: each distinct (key, value, level) with the number of
  * ranks x trials that showed it, by key; without the hashes of other variables. */
 struct shown_row {

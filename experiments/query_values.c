@@ -13,7 +13,7 @@
 	"FROM block b JOIN attempt a ON a.block = b.id AND a.state = 'valid' " \
 	"JOIN trial t ON t.attempt = a.id AND t.kind = 'timed' "
 
-enum { VALUES, CURVE, SIZES, SIGNALS, MEANS, EFFECTIVE, RATE, SHOWN };
+enum { VALUES, CURVE, SIZES, SIGNALS, MEANS, EFFECTIVE, RATE, SHOWN, RANKS };
 const char *const query_sql_values[] = {
 	[VALUES] = "SELECT b.id AS block, b.idx, t.arm, t.id AS trial, t.repeat, t.slot, t.state, "
 		   "t.reason, t.log_path, t.node, a.allocation, m.value " COUNTED_TRIALS
@@ -64,6 +64,10 @@ const char *const query_sql_values[] = {
 		  "WHERE t.arm = :arm AND t.kind = 'timed' AND t.state = 'ok' "
 		  "AND e.key NOT LIKE 'envhash.%' "
 		  "GROUP BY e.key, e.value, e.level ORDER BY e.key, e.value, e.level",
+	[RANKS] = "SELECT coalesce(max(e.rank) + 1, 0) AS ranks FROM trial t "
+		  "JOIN attempt a ON a.id = t.attempt AND a.state = 'valid' "
+		  "JOIN effective e ON e.trial = t.id "
+		  "WHERE t.arm = :arm AND t.kind = 'timed' AND t.state = 'ok'",
 	NULL,
 };
 #define SQL(which) query_sql_values[which]
@@ -317,6 +321,17 @@ int query_stage_effective(struct db *db, int64_t stage, struct effective_row **o
 	*out = v;
 	*n = used;
 	return 0;
+}
+
+int query_arm_ranks(struct db *db, int64_t arm, int *out, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(RANKS), "read the arm's ranks", e);
+
+	*out = 0;
+	bind_i64(&s, ":arm", arm);
+	while (stmt_row(&s))
+		*out = col_int(&s, "ranks");
+	return stmt_close(&s);
 }
 
 void effective_rows_free(struct effective_row *v, size_t n)

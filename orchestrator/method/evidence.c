@@ -572,13 +572,3 @@ int evidence_check(struct evidence *v, size_t arm, char **reason, struct err *e)
 	free(TAKE(v->reason));
 	return rc;
 }
-
-int evidence_ranks(const struct effective_row *v, size_t n, int64_t arm)
-{
-	int most = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (v[i].arm == arm && v[i].rank + 1 > most)
-			most = v[i].rank + 1;
-	return most;
-}

@@ -76,17 +76,6 @@ static void add_facts(struct plan *p, int seen)
 		add_signal(p, "ncpu", (double)here);
 }
 
-static int load_ranks(struct plan *p, int64_t stage, int64_t arm, int *seen, struct err *e)
-{
-	struct effective_row *v = NULL;
-	size_t n = 0;
-	int rc = query_stage_effective(p->c->ws->db, stage, &v, &n, e);
-
-	*seen = evidence_ranks(v, n, arm);
-	effective_rows_free(v, n);
-	return rc;
-}
-
 static bool has_signal(const struct plan *p, const struct signal_row *r)
 {
 	for (size_t i = 0; i < p->n_rows; i++)
@@ -137,7 +126,7 @@ static int load_signals(struct plan *p, struct err *e)
 	arm = s->arms[s->kind == STAGE_AA ? 0 : 1].id;
 	rc = query_arm_signals(p->c->ws->db, arm, &p->rows, &p->n_rows, e);
 	if (rc == 0)
-		rc = load_ranks(p, s->id, arm, &seen, e);
+		rc = query_arm_ranks(p->c->ws->db, arm, &seen, e);
 	if (rc == 0)
 		rc = add_profile(p, e);
 	if (rc == 0) {

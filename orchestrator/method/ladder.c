@@ -135,21 +135,18 @@ static char *words_of(const struct campaign *c, const struct rung_row *g, const 
  * measured is another rung then. Heap, NULL: as it should be. */
 static int wrong_ranks(struct campaign *c, const struct stage_row *s, char **why, struct err *e)
 {
-	struct effective_row *v = NULL;
-	size_t n = 0;
-	int rc = query_stage_effective(c->ws->db, s->id, &v, &n, e);
+	int rc = 0;
 
 	*why = NULL;
 	for (size_t i = 0; rc == 0 && !*why && i < s->n_arms; i++) {
 		const struct resources on = ladder_resources(c->recipe, s, i);
-		int seen = evidence_ranks(v, n, s->arms[i].id),
-		    asked = on.nodes * on.tasks_per_node;
+		int seen = 0, asked = on.nodes * on.tasks_per_node;
 
+		rc = query_arm_ranks(c->ws->db, s->arms[i].id, &seen, e);
 		if (seen > 0 && seen != asked)
 			*why = xasprintf("%s asks for %d rank%s, and processes of %d were seen",
 					 s->arms[i].label, asked, asked == 1 ? "" : "s", seen);
 	}
-	effective_rows_free(v, n);
 	return rc;
 }
 

@@ -497,8 +497,6 @@ struct evidence;
 int evidence_load(struct campaign *c, const struct stage_row *s, struct evidence **out,
 		  struct err *e);
 void evidence_free(struct evidence *v); /* NULL is fine */
-/* Ranks that the processes of the arm's trials say they are; 0: none was seen to say so. */
-int evidence_ranks(const struct effective_row *v, size_t n, int64_t arm);
 /* Is the setting of treatment arm `arm` shown at the level that its knob requires, in every rank of
  * every trial that was read, and nothing undeclared with it? *reason NULL: yes. Else a sentence
  * (heap). */

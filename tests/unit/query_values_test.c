@@ -155,6 +155,7 @@ static void effective_values_come_by_block_slot_rank_and_key(void **state)
 	struct effective_row *v = NULL;
 	struct err e = {0};
 	size_t n = 0;
+	int ranks[2];
 
 	(void)state;
 	trial_result_effective(&t[1], 10, "env.A", "1", PROOF_DELIVERED);
@@ -175,6 +176,12 @@ static void effective_values_come_by_block_slot_rank_and_key(void **state)
 	assert_int_equal(v[4].arm, st.arm[0]);
 	assert_true(v[4].trial != v[0].trial);
 	effective_rows_free(v, n);
+	for (int i = 0; i < 2; i++)
+		assert_ok(query_arm_ranks(st.db, st.arm[i], &ranks[i], &e));
+	assert_int_equal(ranks[0], 11);
+	assert_int_equal(ranks[1], 1);
+	assert_ok(query_arm_ranks(st.db, st.arm[1] + 1, &ranks[0], &e));
+	assert_int_equal(ranks[0], 0);
 	db_close(st.db);
 }
 
