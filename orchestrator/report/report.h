@@ -286,6 +286,13 @@ enum report_fate {
 enum { FATES = FATE_OPEN + 1 };
 enum report_fate report_fate_of(const struct report_hypothesis *h);
 const char *report_fate_name(enum report_fate f); /* "accepted", "not_tried", ...: for programs */
+/* That of its test, else the mean of its screen; NaN: none is known. */
+double report_best_effect(const struct report_hypothesis *h);
+/* The first hypothesis of a later round about the same change, when both were measured; NULL. */
+const struct report_hypothesis *report_measured_again(const struct report *r,
+						      const struct report_hypothesis *first);
+/* The configuration that a round started from, as text; NULL: it measured nothing. */
+const char *report_base_of_round(const struct report *r, int round);
 /* Devices of a node: as the campaign asks for them, else as its trials were counted; NaN. */
 double report_gpus_per_node(const struct report *r);
 /* The first arms of the stage that measured the fix; NULL: there is none. */

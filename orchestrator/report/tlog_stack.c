@@ -58,36 +58,6 @@ static void ablation(const struct report *r, struct doc *doc)
 	}
 }
 
-/* Best known effect: that of its test, else the mean of its screen; NaN: none. */
-static double effect_of(const struct report_hypothesis *h)
-{
-	return h->has_verdict && isfinite(h->verdict.est) ? h->verdict.est : h->screen_mean;
-}
-
-/* The next hypothesis about the same change that was measured; NULL. */
-static const struct report_hypothesis *again(const struct report *r, size_t i)
-{
-	const struct hypothesis_row *a = &r->hyps[i].row;
-
-	for (size_t k = i + 1; k < r->n_hyps; k++) {
-		const struct hypothesis_row *b = &r->hyps[k].row;
-
-		if (b->round > a->round && str_eq(a->knob, b->knob) && str_eq(a->value, b->value) &&
-		    isfinite(effect_of(&r->hyps[k])))
-			return &r->hyps[k];
-	}
-	return NULL;
-}
-
-static const char *base_of_round(const struct report *r, int round)
-{
-	for (size_t i = 0; i < r->n_stages; i++)
-		if (r->stages[i].round == round && r->stages[i].n_arms &&
-		    (r->stages[i].kind == STAGE_SCREEN || r->stages[i].kind == STAGE_CONFIRM))
-			return r->stages[i].arms[0].config_text;
-	return NULL;
-}
-
 static void elsewhere(const struct report *r, struct doc *doc)
 {
 	static const struct doc_column c[] = {{"knob", false},      {"change", false},
@@ -96,11 +66,13 @@ static void elsewhere(const struct report *r, struct doc *doc)
 	size_t same = 0, n = 0;
 
 	for (size_t i = 0; i < r->n_hyps; i++) {
-		const struct report_hypothesis *h = &r->hyps[i], *next = again(r, i);
+		const struct report_hypothesis *h = &r->hyps[i];
+		const struct report_hypothesis *next = report_measured_again(r, h);
 
-		if (!next || !isfinite(effect_of(h)))
+		if (!next)
 			continue;
-		if (fabs(effect_of(h) - effect_of(next)) < r->recipe->min_effect) {
+		if (fabs(report_best_effect(h) - report_best_effect(next)) <
+		    r->recipe->min_effect) {
 			same++;
 			continue;
 		}
@@ -108,10 +80,10 @@ static void elsewhere(const struct report *r, struct doc *doc)
 			doc_table(doc, c, ARRAY_LEN(c));
 		doc_row(doc);
 		tlog_cell_change(doc, &h->row);
-		doc_cell_code(doc, base_of_round(r, h->row.round));
-		doc_cell_percent(doc, effect_of(h), 1);
-		doc_cell_code(doc, base_of_round(r, next->row.round));
-		doc_cell_percent(doc, effect_of(next), 1);
+		doc_cell_code(doc, report_base_of_round(r, h->row.round));
+		doc_cell_percent(doc, report_best_effect(h), 1);
+		doc_cell_code(doc, report_base_of_round(r, next->row.round));
+		doc_cell_percent(doc, report_best_effect(next), 1);
 	}
 	if (n)
 		doc_say(doc, "The same change from two starting points: where its effect differs, "

@@ -211,3 +211,32 @@ const struct report_stage *report_final(const struct report *r)
 			return &r->stages[i];
 	return NULL;
 }
+
+double report_best_effect(const struct report_hypothesis *h)
+{
+	return h->has_verdict && isfinite(h->verdict.est) ? h->verdict.est : h->screen_mean;
+}
+
+const struct report_hypothesis *report_measured_again(const struct report *r,
+						      const struct report_hypothesis *first)
+{
+	const struct hypothesis_row *a = &first->row;
+
+	for (size_t k = 0; k < r->n_hyps && isfinite(report_best_effect(first)); k++) {
+		const struct hypothesis_row *b = &r->hyps[k].row;
+
+		if (b->round > a->round && str_eq(a->knob, b->knob) && str_eq(a->value, b->value) &&
+		    isfinite(report_best_effect(&r->hyps[k])))
+			return &r->hyps[k];
+	}
+	return NULL;
+}
+
+const char *report_base_of_round(const struct report *r, int round)
+{
+	for (size_t i = 0; i < r->n_stages; i++)
+		if (r->stages[i].round == round && r->stages[i].n_arms &&
+		    (r->stages[i].kind == STAGE_SCREEN || r->stages[i].kind == STAGE_CONFIRM))
+			return r->stages[i].arms[0].config_text;
+	return NULL;
+}

@@ -42,8 +42,26 @@ documented() {
 }
 
 @test "every key of the golden files is documented" {
-	documented "$TOP/tests/golden/report.json" 'del(.fix.settings, .fix.fingerprint)'
+	documented "$TOP/tests/golden/report.json" 'del(.fix.settings, .fix.fingerprint, .environment)'
 	documented "$TOP/tests/golden/recommend.json" 'del(.settings, .env, .fingerprint)'
+}
+
+# Against the schema; a key that it does not name counts as wrong.
+fits() {
+	/usr/bin/python3 "$TOP/tests/lint/schema.py" "$TOP/orchestrator/report/report.schema.json" "$@"
+}
+
+@test "the schema holds what is written, and no more than is documented" {
+	local bad
+	fits "$TOP/tests/golden/report.json"
+	for bad in 'del(.fix.confirmed)' '.baseline.mean = "fast"' '.stages[0].new = 1' '.hypotheses[0].state = "tried"'; do
+		jq "$bad" "$TOP/tests/golden/report.json" >"$BATS_TEST_TMPDIR/bad.json"
+		! fits "$BATS_TEST_TMPDIR/bad.json" || { echo "taken for right: $bad"; return 1; }
+	done
+	jq -r '[.. | .properties? // empty | keys[]] | unique[]' "$TOP/orchestrator/report/report.schema.json" >"$BATS_TEST_TMPDIR/keys"
+	while read -r key; do
+		grep -q "\`$key\`" "$TOP/orchestrator/report/REPORT.md" || { echo "not documented: $key"; return 1; }
+	done <"$BATS_TEST_TMPDIR/keys"
 }
 
 @test "report: Markdown with the five steps in order" {
@@ -66,7 +84,8 @@ documented() {
 	[ "$(jq '[.hypotheses[].shown[] | select(.key == "env.SMALL_GOOD")] | length > 0' \
 		"$BATS_TEST_TMPDIR/r.json")" = true ]
 	[ "$(jq '.stages[0].logs | length' "$BATS_TEST_TMPDIR/r.json")" -eq 3 ]
-	documented "$BATS_TEST_TMPDIR/r.json" 'del(.fix.settings, .fix.fingerprint)'
+	documented "$BATS_TEST_TMPDIR/r.json" 'del(.fix.settings, .fix.fingerprint, .environment)'
+	fits "$BATS_TEST_TMPDIR/r.json"
 	"$FETTLE" report 1 --json | cmp - "$BATS_TEST_TMPDIR/r.json"
 }
 
