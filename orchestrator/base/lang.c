@@ -223,5 +223,5 @@ const char *lang_plural(const char *one, const char *many, unsigned long n)
 
 const char *lang_tag(void)
 {
-	return P_("BCP 47 tag of this language", ENGLISH);
+	return P_("BCP 47 tag of this language", "en");
 }

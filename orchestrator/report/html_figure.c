@@ -52,16 +52,16 @@ const char html_pictures_css[] =
 void html_figure_begin(struct buf *out, const char *title, const char *how_to_read)
 {
 	buf_str(out, "<figure class=\"card\"><figcaption><h3>");
-	html_text(out, lang_text(title));
+	html_text(out, title);
 	buf_str(out, "</h3><p>");
-	html_text(out, lang_text(how_to_read));
+	html_text(out, how_to_read);
 	buf_str(out, "</p></figcaption>\n<div class=\"scroll\" tabindex=\"0\">");
 }
 
 void html_figure_none(struct buf *out, const char *why)
 {
 	buf_str(out, "<p class=\"soft\">");
-	html_text(out, lang_text(why));
+	html_text(out, why);
 	buf_str(out, "</p>\n");
 }
 

@@ -272,7 +272,7 @@ void html_forest(const struct report *r, struct buf *out)
 			100 * band, more);
 	if (f.n) {
 		set_axis(&f, band);
-		html_figure_begin(out, "Effects", how);
+		html_figure_begin(out, _("Effects"), how);
 		draw(&f, band);
 		draw_table(&f);
 	}

@@ -39,7 +39,7 @@ enum {
 	FIGURE_ROW = 26,
 };
 
-/* A card with its heading and a line that says how to read it, both translated; then the picture;
+/* A card with its heading and a line that says how to read it; then the picture;
  * then one of the two ends: that, or the table behind the picture, folded, and its end. */
 void html_figure_begin(struct buf *out, const char *title, const char *how_to_read);
 void html_figure_end(struct buf *out);

@@ -83,11 +83,12 @@ void html_split(const struct report *r, struct buf *out)
 
 	if (r->n_profiles == 0) {
 		if (r->n_hyps)
-			html_figure_none(out, "No trial ran under the profiler: how the time of a "
-					      "step is split was not measured.");
+			html_figure_none(out,
+					 _("No trial ran under the profiler: how the time of a "
+					   "step is split was not measured."));
 		return;
 	}
-	html_figure_begin(out, "Where the time of a step goes", how_to_read(r));
+	html_figure_begin(out, _("Where the time of a step goes"), how_to_read(r));
 	svg_begin(out, FIGURE_WIDTH, bottom, words);
 	draw_legend(out);
 	for (size_t i = 0; i < r->n_profiles; i++)

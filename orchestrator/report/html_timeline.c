@@ -307,7 +307,7 @@ void html_timeline(const struct report *r, struct buf *out)
 			  "that were void or lost; a diamond: a trial failed in it.%s"),
 			doc_time_text(began, t.first_us), t.in_vain, r->n_runs,
 			r->n_hosts > LANES_MOST ? _(" Further nodes are in the table.") : "");
-	html_figure_begin(out, "When it ran, and where", how);
+	html_figure_begin(out, _("When it ran, and where"), how);
 	draw(&t);
 	draw_table(&t);
 }

@@ -194,17 +194,18 @@ void html_waterfall(const struct report *r, struct buf *out)
 	if (w.n) {
 		set_axis(&w);
 		html_figure_begin(
-			out, "From the default to the fix",
-			"Gain in the objective over the default. Each step is what its "
-			"own validation found; the fix was measured anew against the "
-			"default on fresh blocks, with its 95 % interval. Where steps and "
-			"fix differ, changes do not simply add up, or a step was "
-			"overrated when it won.");
+			out, _("From the default to the fix"),
+			_("Gain in the objective over the default. Each step is what its "
+			  "own validation found; the fix was measured anew against the "
+			  "default on fresh blocks, with its 95 % interval. Where steps and "
+			  "fix differ, changes do not simply add up, or a step was "
+			  "overrated when it won."));
 		draw(&w);
 		draw_table(&w);
 	} else if (r->n_hyps) {
-		html_figure_none(out, "No change was accepted: there is no way from a default to a "
-				      "fix to draw.");
+		html_figure_none(out,
+				 _("No change was accepted: there is no way from a default to a "
+				   "fix to draw."));
 	}
 	free(w.steps);
 }

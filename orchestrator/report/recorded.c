@@ -107,10 +107,20 @@ static void put_piece(const struct piece *p, int depth, struct buf *out)
 	buf_str(out, translated ? translated : text);
 }
 
-/* The translated format with the pieces in their places. */
+/* What a translation leaves out may be the ending of a plural, and nothing that says something. */
+static bool may_leave_out(const struct piece *v, size_t n, unsigned used)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!(used & 1u << i) && v[i].n > sizeof "es" - 1)
+			return false;
+	return true;
+}
+
+/* The translated format with the pieces in their places; NULL where it would lose one. */
 static char *fill(const char *fmt, const struct piece *v, size_t n, int depth)
 {
 	struct buf out = {0}, lit = {0};
+	unsigned used = 0;
 	size_t next = 0;
 
 	while (*fmt) {
@@ -125,24 +135,30 @@ static char *fill(const char *fmt, const struct piece *v, size_t n, int depth)
 			at = (size_t)(fmt[1] - '1');
 		else
 			next++;
-		if (at < n)
+		if (at < n) {
 			put_piece(&v[at], depth, &out);
+			used |= 1u << at;
+		}
 		fmt += length;
 	}
 	buf_free(&lit);
-	return buf_take(&out);
+	if (!may_leave_out(v, n, used))
+		buf_free(&out);
+	return out.data ? buf_take(&out) : NULL;
 }
 
 static char *translate(const char *s, int depth)
 {
 	struct piece v[PIECES_MAX];
 	const char *whole = lang_text(s), *fmt;
+	char *made;
 	size_t n = 0;
 
 	if (whole != s)
 		return xstrdup(whole);
 	fmt = depth < DEPTH_MAX ? find(s, v, &n) : NULL;
-	return fmt && lang_text(fmt) != fmt ? fill(lang_text(fmt), v, n, depth) : xstrdup(s);
+	made = fmt && lang_text(fmt) != fmt ? fill(lang_text(fmt), v, n, depth) : NULL;
+	return made ? made : xstrdup(s);
 }
 
 char *recorded_text(const char *s)

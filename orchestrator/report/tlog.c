@@ -99,8 +99,8 @@ void tlog_stage(const struct report_stage *s, struct doc *doc)
 {
 	doc_para(doc);
 	doc_printf(doc,
-		   s->kind == STAGE_CONFIRM ? "Stage %d, %s: %d of at most %d blocks valid"
-					    : "Stage %d, %s: %d of %d blocks valid",
+		   s->kind == STAGE_CONFIRM ? _("Stage %d, %s: %d of at most %d blocks valid")
+					    : _("Stage %d, %s: %d of %d blocks valid"),
 		   s->seq, lang_word("stage_kind", stage_kind_name(s->kind)), s->blocks_valid,
 		   s->blocks_planned);
 	if (s->blocks_void)
@@ -108,7 +108,7 @@ void tlog_stage(const struct report_stage *s, struct doc *doc)
 			   _n(", %d attempt void or lost", ", %d attempts void or lost",
 			      s->blocks_void),
 			   s->blocks_void);
-	doc_str(doc, s->open ? "; still open." : ".");
+	doc_str(doc, s->open ? _("; still open.") : _("."));
 	if (s->note) {
 		_cleanup_free_ char *note = recorded_text(s->note);
 

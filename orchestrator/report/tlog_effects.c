@@ -83,9 +83,9 @@ static void still(const struct report *r, const struct report_effects *x, bool a
 			continue;
 		if (n == 0)
 			doc_para(doc);
-		doc_str(doc, n++   ? ", "
-			     : any ? "No change was seen in "
-				   : "No change was seen in any other metric: ");
+		doc_str(doc, n++   ? _(", ")
+			     : any ? _("No change was seen in ")
+				   : _("No change was seen in any other metric: "));
 		doc_code(doc, x->v[i].metric);
 	}
 	if (n)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/canaries.h"
 #include "orchestrator/report/doc.h"
@@ -73,8 +74,8 @@ void tlog_fixing(const struct report *r, struct doc *doc)
 		fix_lines(r, doc);
 	else
 		doc_say(doc, r->campaign.state == CAMPAIGN_DONE
-				     ? "Nothing was accepted: the default stays."
-				     : "Not reached.");
+				     ? _("Nothing was accepted: the default stays.")
+				     : _("Not reached."));
 	for (size_t i = 0; i < r->n_stages; i++) {
 		if (!in_step_5(r->stages[i].kind))
 			continue;

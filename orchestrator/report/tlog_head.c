@@ -34,12 +34,12 @@ static void guard_text(const struct guard *g, struct doc *doc)
 		any = true;
 	}
 	if (isfinite(g->at_most)) {
-		doc_str(doc, any ? ", " : " ");
+		doc_str(doc, any ? _(", ") : _(" "));
 		doc_printf(doc, "at most %.6g %s", g->at_most, unit);
 		any = true;
 	}
 	if (isfinite(g->at_least)) {
-		doc_str(doc, any ? ", " : " ");
+		doc_str(doc, any ? _(", ") : _(" "));
 		doc_printf(doc, "at least %.6g %s", g->at_least, unit);
 	}
 }
@@ -86,8 +86,8 @@ static void target(const struct report *r, struct doc *doc)
 	doc_number_text(mean, fixed ? r->final_mean : r->base_mean);
 	doc_printf(doc, "Target: %s %s: **%s**", goal, unit, tlog_target_word(r->target));
 	doc_printf(doc,
-		   fixed ? " (%s %s measured in the final stage"
-			 : " (%s %s measured in the baseline",
+		   fixed ? _(" (%s %s measured in the final stage")
+			 : _(" (%s %s measured in the baseline"),
 		   mean, unit);
 	if (isfinite(r->target_lo) && isfinite(r->target_hi)) {
 		doc_printf(doc, ", 95 %% interval of the mean %s to %s",
@@ -112,8 +112,8 @@ void tlog_target(const struct report *r, struct doc *doc)
 		doc_str(doc, "Less is better: a gain of +25 % is a value that is 1.25 times "
 			     "smaller.\n");
 	for (size_t i = 0; i < p->n_guards; i++) {
-		doc_str(doc, i ? "; " : "Guards: ");
+		doc_str(doc, i ? _("; ") : _("Guards: "));
 		guard_text(&p->guards[i], doc);
 	}
-	doc_str(doc, p->n_guards ? ".\n" : "Guards: none declared; failures always count.\n");
+	doc_str(doc, p->n_guards ? _(".\n") : _("Guards: none declared; failures always count.\n"));
 }

@@ -87,7 +87,7 @@ static void logs(const struct report *r, const struct report_hypothesis *h, stru
 			doc_str(doc, ", ");
 		gone += !tlog_log(r, s->dirs.v[i], doc);
 	}
-	doc_str(doc, s->dirs.n ? "." : "none.");
+	doc_str(doc, s->dirs.n ? _(".") : _("none."));
 	if (gone && gone == s->dirs.n)
 		doc_str(doc, " They are gone.");
 	else if (gone)

@@ -42,7 +42,7 @@ static void zeros(const struct report *r, struct doc *doc)
 			continue;
 		if (n == 0)
 			doc_para(doc);
-		doc_str(doc, n++ ? ", " : "0 in every trial: ");
+		doc_str(doc, n++ ? _(", ") : _("0 in every trial: "));
 		doc_code(doc, r->signals[i].metric);
 	}
 	if (n)
@@ -161,8 +161,8 @@ static void findings(const struct report *r, struct doc *doc)
 					      {"rule", false}};
 
 	if (r->n_findings == 0) {
-		doc_say(doc, r->n_hyps ? "No rule names a bottleneck from the signals at hand."
-				       : "None yet.");
+		doc_say(doc, r->n_hyps ? _("No rule names a bottleneck from the signals at hand.")
+				       : _("None yet."));
 		return;
 	}
 	doc_table(doc, c, ARRAY_LEN(c));

@@ -106,10 +106,11 @@ void tlog_interactions(const struct report *r, struct doc *doc)
 		accepted += report_fate_of(&r->hyps[i]) == FATE_ACCEPTED;
 	doc_title(doc, 3, "Interactions");
 	if (r->n_ablations == 0)
-		doc_say(doc, accepted < 2
-				     ? "Fewer than two changes were accepted: there was nothing "
-				       "to stack."
-				     : "The accepted changes were not taken out again one by one.");
+		doc_say(doc,
+			accepted < 2
+				? _("Fewer than two changes were accepted: there was nothing "
+				    "to stack.")
+				: _("The accepted changes were not taken out again one by one."));
 	ablation(r, doc);
 	elsewhere(r, doc);
 }

@@ -69,9 +69,9 @@ static void answer_accepted(const struct report *r, const struct report_hypothes
 		   doc_effect_text(effect, h->verdict.est, h->verdict.lo, h->verdict.hi),
 		   h->verdict.n);
 	doc_str(doc, r->recipe->final_blocks == BLOCKS_NONE
-			     ? "No final stage was asked for, and an estimate that ended a test "
-			       "early is somewhat too large."
-			     : "The final stage has not spoken yet.");
+			     ? _("No final stage was asked for, and an estimate that ended a test "
+				 "early is somewhat too large.")
+			     : _("The final stage has not spoken yet."));
 }
 
 static void answer_rungs(const struct report *r, struct doc *doc)
@@ -153,7 +153,8 @@ static void fact_objective(const struct report *r, struct doc *doc)
 	char goal[DOC_FIGURES_MAX], lo[DOC_FIGURES_MAX], hi[DOC_FIGURES_MAX];
 
 	fact(doc, N_("objective"));
-	doc_printf(doc, p->better == BETTER_DOWN ? "`%s`, less is better" : "`%s`, more is better",
+	doc_printf(doc,
+		   p->better == BETTER_DOWN ? _("`%s`, less is better") : _("`%s`, more is better"),
 		   p->objective);
 	doc_cell_end(doc);
 	if (r->target == TARGET_NONE)
@@ -304,13 +305,13 @@ static void bottleneck(const struct report *r, int round, struct doc *doc)
 		if (f->round != round || report_finding_is_open(f))
 			continue;
 		evidence = recorded_text(f->evidence);
-		doc_printf(doc, any ? "; %s" : " Bottleneck: %s",
+		doc_printf(doc, any ? _("; %s") : _(" Bottleneck: %s"),
 			   lang_word("bottleneck", f->bottleneck));
 		if (evidence)
 			doc_printf(doc, ": %s", evidence);
 		any = true;
 	}
-	doc_str(doc, any ? "." : " No rule names a bottleneck from the signals at hand.");
+	doc_str(doc, any ? _(".") : _(" No rule names a bottleneck from the signals at hand."));
 }
 
 static void tested(const struct report *r, int round, struct doc *doc)
@@ -420,7 +421,7 @@ void tlog_story(const struct report *r, struct doc *doc)
 		doc_say(doc, "No hypothesis was made yet.");
 	for (int round = 1; round <= n; round++) {
 		doc_item(doc);
-		doc_printf(doc, r->recipe->ladder.n ? "Rung %d." : "Round %d.", round);
+		doc_printf(doc, r->recipe->ladder.n ? _("Rung %d.") : _("Round %d."), round);
 		bottleneck(r, round, doc);
 		tested(r, round, doc);
 		screened(r, round, doc);
