@@ -338,7 +338,7 @@ SH_FILES    = $(wildcard .ci/run) $(call texts,*.sh *.bash *.bats)
 LUA_FILES   = $(call texts,*.lua)
 MAN_FILES   = $(call texts,*.[1-9])
 CODE_FILES  = $(C_FILES) $(SH_FILES) $(LUA_FILES) $(call texts,*.py *.sql *.def)
-LINTS      := warnings layers format banned length spdx whitespace lua sh man
+LINTS      := warnings layers format banned length spdx whitespace lua sh man po
 # Whose texts are translated, and those of them whose every text is: people read it in documents.
 TEXT_SRC    = $(LIB_SRC)
 DOC_SRC     = $(filter-out $(addprefix orchestrator/report/,%_json.c format_csv.c form_% recommend.c slow_nodes.c \

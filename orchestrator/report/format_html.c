@@ -91,7 +91,7 @@ static int write_html(const struct report *r, struct buf *b, struct err *e)
 	if (r->home) {
 		buf_str(b, "<p class=\"soft\"><a href=\"");
 		html_text(b, r->home);
-		buf_str(b, "\">All campaigns</a></p>\n");
+		buf_printf(b, "\">%s</a></p>\n", _("All campaigns"));
 	}
 	buf_str(b, head.data);
 	contents(body.data, b);

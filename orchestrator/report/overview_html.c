@@ -9,6 +9,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/html.h"
 #include "orchestrator/report/overview.h"
+#include "orchestrator/report/recorded.h"
 #include "orchestrator/report/svg.h"
 #include "orchestrator/report/text.h"
 
@@ -184,11 +185,13 @@ static void state_cell(struct page *p, const struct overview_campaign *c)
 					      [CAMPAIGN_FAILED] = "worse",
 					      [CAMPAIGN_DONE] = "soft"};
 
+	_cleanup_free_ char *reason = recorded_text(c->reason);
+
 	buf_printf(p->out, "<td><span class=\"badge %s\">", classes[c->state]);
-	text(p, _(campaign_state_name(c->state)));
+	text(p, lang_word("campaign_state", campaign_state_name(c->state)));
 	put(p, "</span>");
 	if (c->state != CAMPAIGN_DONE)
-		note(p, c->reason);
+		note(p, reason);
 	put(p, "</td>");
 }
 
@@ -203,8 +206,9 @@ static char *result_words(const struct overview_campaign *c)
 	case OVERVIEW_DEFAULT:
 		return xasprintf(_("the default stays (%zu tested)"), c->count);
 	case OVERVIEW_FIX:
+		return recorded_text(c->outcome);
 	case OVERVIEW_TEST:
-		return xstrdup(_(c->outcome));
+		return xstrdup(lang_word("verdict_outcome", c->outcome));
 	case OVERVIEW_LADDER:
 		return xasprintf(_("ladder: %zu of %zu rungs held"), c->count, c->of);
 	case OVERVIEW_CANARY:
@@ -330,7 +334,7 @@ static void row(struct page *p, const struct overview_campaign *c)
 	number(p, c->runs < 0 ? NAN : (double)c->runs, 0, "");
 	hours_cell(p, c);
 	time_cell(p, c);
-	buf_printf(p->out, "<td>%s<small>", _(run_mode_name(c->mode)));
+	buf_printf(p->out, "<td>%s<small>", lang_word("run_mode", run_mode_name(c->mode)));
 	text(p, c->scheduler);
 	put(p, "</small></td>");
 	files_cell(p, c);
