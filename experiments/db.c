@@ -347,6 +347,11 @@ int db_version(struct db *db, int *out, struct err *e)
 	return rc;
 }
 
+int db_data_version(struct db *db, int64_t *out, struct err *e)
+{
+	return scalar(db, "PRAGMA data_version", "ask whether it changed", out, e);
+}
+
 /* Number of the schema; 0 for an empty file. Refuses what is not ours or newer. */
 static int identify(struct db *db, int *version, struct err *e)
 {

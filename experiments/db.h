@@ -44,6 +44,10 @@ void db_rollback(struct db *db); /* harmless when none is open */
 typedef int (*db_guard_f)(void *ctx, struct err *e);
 void db_guard(struct db *db, db_guard_f guard, void *ctx);
 
+/* A number that changes when another connection has committed something: cheap to ask, and no
+ * transaction waits for it. */
+int db_data_version(struct db *db, int64_t *out, struct err *e);
+
 /* Count of commits and of statements since the open, for the bench. */
 void db_counters(const struct db *db, int64_t *commits, int64_t *statements);
 

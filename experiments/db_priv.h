@@ -106,6 +106,7 @@ extern const char *const query_sql_campaign[],
 										*const query_sql_ablation
 											[];
 extern const char *const query_sql_jobs[];
+extern const char *const query_sql_glance[];
 extern const char *const query_sql_hosts[];
 extern const char *const query_sql_rung[];
 extern const char *const query_sql_environment[];

@@ -604,6 +604,21 @@ int query_quality_put(struct db *db, int64_t attempt_id, int seq, const struct q
 int query_quality(struct db *db, int64_t campaign, struct quality_row **out, size_t *n,
 		  struct err *e); /* by stage, block, attempt */
 
+/* -- a view of what runs ----------------------------------------------------------------------- */
+
+/* Blocks of a stage that ended valid among those whose jobs were planned since then, when the first
+ * of those jobs was planned and when the newest block ended; n 0: none. */
+struct pace_row {
+	int n;
+	int64_t first_us, last_us;
+};
+int query_stage_pace(struct db *db, int64_t stage, int64_t since_us, struct pace_row *out,
+		     struct err *e);
+/* A metric of the newest `most` timed trials of a stage, the oldest of them first; NaN: the trial
+ * failed or has no such value. *out is heap. */
+int query_stage_recent(struct db *db, int64_t stage, const char *metric, const char *stat,
+		       size_t most, double **out, size_t *n, struct err *e);
+
 /* Cost so far. */
 struct cost_row {
 	int64_t trials_timed, trials_all, attempts, attempts_void, allocations;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "orchestrator/base/log.h"
@@ -130,11 +131,26 @@ static bool reader_left(void)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
 }
 
+/* Of a UTF-8 locale that this machine lacks the codeset still says what the terminal shows. */
+static void set_locale(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	const char *value = NULL, *codeset;
+
+	if (setlocale(LC_CTYPE, ""))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(names) && !(value && *value); i++)
+		value = getenv(names[i]);
+	codeset = value ? strchr(value, '.') : NULL;
+	if (codeset && (strcasecmp(codeset, ".UTF-8") == 0 || strcasecmp(codeset, ".utf8") == 0))
+		(void)setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 int main(int argc, char **argv)
 {
 	int status;
 
-	setlocale(LC_CTYPE, ""); /* widths of characters only: numbers stay those of the C locale */
+	set_locale(); /* widths of characters only: numbers stay those of the C locale */
 	argp_err_exit_status = EXIT_USAGE; /* of glibc, for the options of every command */
 	signal(SIGPIPE, SIG_IGN); /* a helper that dies is an error to report, not our death */
 	status = command_line(argc, argv);

@@ -39,6 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = state->child_inputs[1] = &a->look;
+		state->child_inputs[2] = &a->look.colours;
 		return 0;
 	case 'a':
 		a->all = true;
@@ -88,7 +89,7 @@ static struct nights_style style(const struct args *a)
 {
 	return (struct nights_style){.width = terminal_width(stdout),
 				     .ascii = !terminal_utf8(),
-				     .colour = terminal_colour(stdout),
+				     .colour = terminal_colour(stdout, a->look.colours),
 				     .all = a->all};
 }
 
@@ -162,8 +163,10 @@ static int run(int argc, char **argv)
 		{"html", 'H', "FILE", 0, "write a page with the plot of every series (-: stdout)",
 		 0},
 		{0}};
-	static const struct argp_child children[] = {
-		{&look_argp, 0, NULL, 0}, {&lang_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {{&look_argp, 0, NULL, 0},
+						     {&lang_argp, 0, NULL, 0},
+						     {&terminal_argp, 0, NULL, 0},
+						     {0}};
 	static const struct argp argp = {
 		.options = opts,
 		.parser = parse,

@@ -180,11 +180,11 @@ static void print_json(struct json *j)
 	json_free(j);
 }
 
-static struct regression_style style(const struct workspace *w)
+static struct regression_style style(const struct args *a, const struct workspace *w)
 {
 	const char *self = program_invocation_name;
 
-	return (struct regression_style){.colour = terminal_colour(stdout),
+	return (struct regression_style){.colour = terminal_colour(stdout, a->drive.colours),
 					 .program = strchr(self, '/') ? self : "fettle",
 					 .workspace = w->root};
 }
@@ -192,7 +192,7 @@ static struct regression_style style(const struct workspace *w)
 /* Returns the exit status, or a negative code. */
 static int list(struct workspace *w, const struct args *a, struct err *e)
 {
-	struct regression_style st = style(w);
+	struct regression_style st = style(a, w);
 	struct regression_view *v = NULL;
 	struct buf text = {0};
 	size_t n = 0;
@@ -222,7 +222,7 @@ static int list(struct workspace *w, const struct args *a, struct err *e)
 
 static int show(struct workspace *w, const struct args *a, struct err *e)
 {
-	struct regression_style st = style(w);
+	struct regression_style st = style(a, w);
 	struct regression_view v = {0};
 	struct buf text = {0};
 	int rc = regression_load(w->db, a->id, &v, e);
@@ -317,7 +317,7 @@ static int bisect(struct workspace *w, const struct args *a, struct err *e)
 	} else if (a->drive.json) {
 		print_json(bisect_json(&b));
 	} else {
-		bisect_text(&b, w, style(w).program, &text);
+		bisect_text(&b, w, style(a, w).program, &text);
 		fputs(text.data, stdout);
 	}
 	buf_free(&text);

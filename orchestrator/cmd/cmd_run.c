@@ -8,6 +8,7 @@
 #include "orchestrator/cmd/detach.h"
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/outline.h"
+#include "orchestrator/report/text.h"
 
 extern const struct cmd cmd_run;
 
@@ -64,6 +65,15 @@ static int check_question(const struct args *a, const struct recipe *r, struct e
 	return why ? err_set(e, ERR_USAGE, "%s; --anyway insists", why) : 0;
 }
 
+/* The name is the recipe's. */
+static void print_begun(const struct workspace *w, const struct recipe *r, const char *scheduler,
+			int64_t id)
+{
+	_cleanup_free_ char *name = text_clean(r->name);
+
+	printf("campaign %lld: %s (%s), workspace %s\n", (long long)id, name, scheduler, w->root);
+}
+
 static void warn(const struct recipe *r)
 {
 	_cleanup_(strv_free) struct strv warnings = {0};
@@ -100,8 +110,7 @@ static int start(struct args *a, struct workspace **w, int64_t *id, struct err *
 	if (rc == 0)
 		rc = campaign_create(*w, r, &sources, path, scheduler, id, e);
 	if (rc == 0 && !a->drive.json)
-		printf("campaign %lld: %s (%s), workspace %s\n", (long long)*id, r->name, scheduler,
-		       (*w)->root);
+		print_begun(*w, r, scheduler, *id);
 	recipe_free(r);
 	script_sources_free(&sources);
 	return rc;

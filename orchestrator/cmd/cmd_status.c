@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <argp.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/progress.h"
+#include "orchestrator/cmd/view.h"
 #include "orchestrator/report/text.h"
 
 extern const struct cmd cmd_status;
@@ -25,6 +26,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->look;
+		state->child_inputs[1] = &a->look.colours;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->campaign)
@@ -39,74 +41,35 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* What is known of one campaign at a glance. */
 struct glance {
 	const struct campaign_row *row;
-	struct cost_row cost;
-	struct lease lease;
-	bool held;
+	struct view view;
 	struct strv expired; /* what changed in the environment since the fix */
-	char stage[160];     /* open or last stage with its blocks or note */
 };
 
-static int load_stage(struct workspace *w, struct glance *g, struct err *e)
+static void glance_done(struct glance *g)
 {
-	struct stage_row *s = NULL;
-	struct block_row *b = NULL;
-	size_t n = 0, n_blocks = 0, valid = 0;
-	int rc = query_stages(w->db, g->row->id, &s, &n, e);
-
-	if (rc < 0)
-		return rc;
-	if (n == 0) {
-		snprintf(g->stage, sizeof g->stage, "not begun");
-	} else if (s[n - 1].open) {
-		if ((rc = query_blocks(w->db, s[n - 1].id, &b, &n_blocks, e)) == 0)
-			for (size_t i = 0; i < n_blocks; i++)
-				valid += b[i].attempt_id && b[i].state == ATTEMPT_VALID;
-		snprintf(g->stage, sizeof g->stage, "%s, %zu of %s%d blocks",
-			 stage_kind_name(s[n - 1].kind), valid,
-			 s[n - 1].kind == STAGE_CONFIRM ? "at most " : "", s[n - 1].planned_blocks);
-		block_rows_free(b, n_blocks);
-	} else {
-		snprintf(g->stage, sizeof g->stage, "%s done: %s", stage_kind_name(s[n - 1].kind),
-			 s[n - 1].note ? s[n - 1].note : "");
-	}
-	stage_rows_free(s, n);
-	return rc;
+	view_done(&g->view);
+	strv_free(&g->expired);
 }
 
-static int load(struct workspace *w, const struct campaign_row *row, struct glance *g,
+/* The recipe is read where something of it is shown: of the campaign that is asked for, and of one
+ * that runs. */
+static int load(struct workspace *w, const struct campaign_row *row, bool asked, struct glance *g,
 		struct err *e)
 {
+	bool whole = asked || row->state == CAMPAIGN_RUNNING;
+	struct recipe *r = whole ? drive_recipe(w, row->id) : NULL;
 	int rc;
 
 	*g = (struct glance){.row = row};
-	if ((rc = query_cost(w->db, row->id, &g->cost, e)) < 0 ||
-	    (rc = query_lease_get(w->db, row->id, &g->lease, &g->held, e)) < 0 ||
-	    (rc = drive_expired(w, row, &g->expired, e)) < 0)
-		return rc;
-	return load_stage(w, g, e);
+	rc = view_load(w, row->id, r, &g->view, e);
+	if (rc == 0)
+		rc = drive_expired(w, row, &g->expired, e);
+	recipe_free(r);
+	return rc;
 }
 
-static void print_text(const struct workspace *w, const struct glance *g)
+static void print_expired(const struct glance *g)
 {
-	_cleanup_free_ char *resume = drive_command("resume", w, g->row->id),
-			    *name = text_clean(g->row->name), *stage = text_clean(g->stage),
-			    *reason = text_clean(g->row->reason);
-	char when[32], cost[32];
-
-	clock_iso(g->row->created_us, when, sizeof when);
-	progress_cost(g->cost.node_s, cost, sizeof cost);
-	printf("%4lld  %-24s %-8s %-6s %s  %lld trials, %s\n      %s\n", (long long)g->row->id,
-	       name, campaign_state_name(g->row->state), g->row->scheduler, when,
-	       (long long)g->cost.trials_all, cost, stage);
-	if (g->row->reason && !strstr(g->stage, g->row->reason))
-		printf("      %s\n", reason);
-	if (g->held && g->row->state == CAMPAIGN_RUNNING)
-		printf("      driven by process %lld on %s\n", (long long)g->lease.pid,
-		       g->lease.host);
-	else if (g->row->state == CAMPAIGN_RUNNING)
-		printf("      nobody drives it: %s\n", resume);
-	else if (g->row->state == CAMPAIGN_STOPPED)
-		printf("      to go on: %s\n", resume);
 	if (g->expired.n)
 		printf("      the fix has expired, since its environment changed:\n");
 	for (size_t i = 0; i < g->expired.n; i++) {
@@ -116,7 +79,58 @@ static void print_text(const struct workspace *w, const struct glance *g)
 	}
 }
 
-static struct json *to_json(const struct glance *g)
+static void print_next(const struct workspace *w, const struct glance *g)
+{
+	_cleanup_free_ char *resume = drive_command("resume", w, g->row->id);
+
+	if (g->row->state == CAMPAIGN_RUNNING && g->view.driver)
+		printf("      driven by %s\n", g->view.driver);
+	else if (g->row->state == CAMPAIGN_RUNNING)
+		printf("      nobody drives it: %s\n", resume);
+	else if (g->row->state == CAMPAIGN_STOPPED)
+		printf("      to go on: %s\n", resume);
+}
+
+/* One campaign among others. Its name and reason come from recipes and logs. */
+static void print_short(const struct workspace *w, const struct glance *g)
+{
+	const struct campaign_row *r = g->row;
+	_cleanup_free_ char *name = text_clean(r->name), *reason = text_clean(r->reason),
+			    *stage = view_stage_text(&g->view), *shown = text_clean(stage),
+			    *left = view_left_text(&g->view, clock_utc_us(w->clock));
+	bool running = r->state == CAMPAIGN_RUNNING && left;
+	char when[32], cost[32];
+
+	clock_iso(r->created_us, when, sizeof when);
+	progress_cost(g->view.node_s, cost, sizeof cost);
+	printf("%4lld  %-24s %-8s %-6s %s  %lld trials, %s\n      %s%s%s\n", (long long)r->id, name,
+	       campaign_state_name(r->state), r->scheduler, when, (long long)g->view.trials_all,
+	       cost, shown, running ? "; left: " : "", running ? left : "");
+	if (r->reason && !strstr(stage, r->reason))
+		printf("      %s\n", reason);
+	print_next(w, g);
+	print_expired(g);
+}
+
+/* The one that was asked for: what `run` and `watch` show. */
+static void print_whole(const struct workspace *w, const struct glance *g,
+			enum terminal_colours colours)
+{
+	const struct view_style style = {.width = isatty(STDOUT_FILENO) ? terminal_width(stdout)
+									: 0,
+					 .ascii = !terminal_utf8(),
+					 .colour = terminal_colour(stdout, colours)};
+	_cleanup_(strv_free) struct strv lines = {0};
+
+	view_lines(&g->view, clock_utc_us(w->clock), &style, &lines);
+	for (size_t i = 0; i < lines.n; i++)
+		printf("%s\n", lines.v[i]);
+	if (!g->view.driver)
+		print_next(w, g);
+	print_expired(g);
+}
+
+static struct json *to_json(const struct workspace *w, const struct glance *g)
 {
 	struct json *o = json_object(), *expired = json_array();
 
@@ -127,35 +141,35 @@ static struct json *to_json(const struct glance *g)
 	json_set_text(o, "scheduler", g->row->scheduler);
 	json_set_text(o, "mode", run_mode_name(g->row->mode));
 	json_set_i64(o, "created_us", g->row->created_us);
-	json_set_text(o, "stage", g->stage);
-	json_set_i64(o, "trials", g->cost.trials_all);
-	json_set_number(o, "node_s", g->cost.node_s);
-	json_set_bool(o, "driven", g->held);
+	view_json(&g->view, clock_utc_us(w->clock), o);
+	json_set_bool(o, "driven", g->view.driver != NULL);
 	for (size_t i = 0; i < g->expired.n; i++)
 		json_add_text(expired, g->expired.v[i]);
 	json_set(o, "expired", expired);
 	return o;
 }
 
-static int print_all(struct workspace *w, const struct campaign_row *rows, size_t n, bool json,
-		     struct err *e)
+static int print_all(const struct args *a, struct workspace *w, const struct campaign_row *rows,
+		     size_t n, struct err *e)
 {
 	_cleanup_(json_freep) struct json *list = json_array();
 	_cleanup_free_ char *text = NULL;
 
 	for (size_t i = 0; i < n; i++) {
 		struct glance g;
-		int rc = load(w, &rows[i], &g, e);
+		int rc = load(w, &rows[i], a->campaign, &g, e);
 
-		if (rc == 0 && json)
-			json_add(list, to_json(&g));
+		if (rc == 0 && a->look.json)
+			json_add(list, to_json(w, &g));
+		else if (rc == 0 && a->campaign)
+			print_whole(w, &g, a->look.colours);
 		else if (rc == 0)
-			print_text(w, &g);
-		strv_free(&g.expired);
+			print_short(w, &g);
+		glance_done(&g);
 		if (rc < 0)
 			return rc;
 	}
-	if (json) {
+	if (a->look.json) {
 		text = json_print(list, true);
 		printf("%s\n", text);
 	} else if (n == 0) {
@@ -178,10 +192,10 @@ static int status(const struct args *a, struct err *e)
 	if (a->campaign) {
 		if ((rc = drive_find(w, a->campaign, &id, e)) == 0 &&
 		    (rc = query_campaign_get(w->db, id, &one, e)) == 0)
-			rc = print_all(w, &one, 1, a->look.json, e);
+			rc = print_all(a, w, &one, 1, e);
 		campaign_row_done(&one);
 	} else if ((rc = query_campaign_list(w->db, NULL, &rows, &n, e)) == 0) {
-		rc = print_all(w, rows, n, a->look.json, e);
+		rc = print_all(a, w, rows, n, e);
 		campaign_rows_free(rows, n);
 	}
 	workspace_close(w);
@@ -190,11 +204,13 @@ static int status(const struct args *a, struct err *e)
 
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&look_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {
+		{&look_argp, 0, NULL, 0}, {&terminal_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.parser = parse,
 		.args_doc = "[CAMPAIGN]",
-		.doc = "Say where the campaigns of the workspace stand (newest first).",
+		.doc = "Say where the campaigns of the workspace stand (newest first), or all about "
+		       "one (number or name).",
 		.children = children};
 	struct args a = {0};
 	struct err e = {0};

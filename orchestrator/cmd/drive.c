@@ -81,6 +81,10 @@ static error_t parse_drive(int key, char *arg, struct argp_state *state)
 	struct drive_options *o = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		if (state->child_inputs) /* only drive_argp has a child */
+			state->child_inputs[0] = &o->colours;
+		return 0;
 	case 'w':
 		o->workspace = arg;
 		return 0;
@@ -107,7 +111,9 @@ static error_t parse_drive(int key, char *arg, struct argp_state *state)
 		return ARGP_ERR_UNKNOWN;
 	}
 }
-const struct argp drive_argp = {.options = drive_opts, .parser = parse_drive};
+static const struct argp_child drive_children[] = {{&terminal_argp, 0, NULL, 0}, {0}};
+const struct argp drive_argp = {
+	.options = drive_opts, .parser = parse_drive, .children = drive_children};
 
 static const struct argp_option look_opts[] = {
 	{"workspace", 'w', "DIR", 0,
@@ -276,8 +282,7 @@ char *drive_command(const char *verb, const struct workspace *w, int64_t id)
 	return buf_take(&b);
 }
 
-/* The plan of a campaign; NULL: its sources cannot be read any more. */
-static struct recipe *recipe_of(struct workspace *w, int64_t campaign)
+struct recipe *drive_recipe(struct workspace *w, int64_t campaign)
 {
 	struct script_sources s = {0};
 	struct recipe *r = NULL;
@@ -301,7 +306,7 @@ int drive_expired(struct workspace *w, const struct campaign_row *row, struct st
 		if (fingerprint_is_old(fix.fingerprint)) {
 			now = fingerprint_this_machine();
 		} else {
-			r = recipe_of(w, row->id);
+			r = drive_recipe(w, row->id);
 			rc = fingerprint_now(w, row, r, &now, e);
 		}
 		if (rc == 0)
@@ -330,6 +335,14 @@ static int exit_of_state(const struct campaign_row *row)
 /* -- the loop -----------------------------------------------------------------------------------
  */
 
+/* What `nohup` made harmless stays so. */
+static bool ignored(int signo)
+{
+	struct sigaction old;
+
+	return sigaction(signo, NULL, &old) == 0 && old.sa_handler == SIG_IGN;
+}
+
 static int open_signals(struct drive_run *d, struct err *e)
 {
 	sigset_t set;
@@ -337,18 +350,44 @@ static int open_signals(struct drive_run *d, struct err *e)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	if (!ignored(SIGHUP))
+		sigaddset(&set, SIGHUP);
+	if (d->view.style == STYLE_LIVE) {
+		sigaddset(&set, SIGWINCH);
+		sigaddset(&set, SIGTSTP);
+		sigaddset(&set, SIGCONT);
+	}
 	sigprocmask(SIG_BLOCK, &set, &d->old_mask);
 	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return d->signal_fd < 0 ? err_sys(e, ERR_IO, "signalfd") : 0;
+}
+
+/* Ctrl-Z: the view is taken away and we stop as everybody does, which the kernel refuses where no
+ * shell could continue us. The campaign's jobs go on. */
+static void suspend(struct drive_run *d)
+{
+	sigset_t set;
+
+	progress_hide(&d->view);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &set, NULL); /* here we stand until SIGCONT */
+	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
 bool drive_asked_to_stop(struct drive_run *d)
 {
 	struct signalfd_siginfo si;
 
-	while (read(d->signal_fd, &si, sizeof si) == sizeof si)
-		d->signals++;
+	while (read(d->signal_fd, &si, sizeof si) == sizeof si) {
+		if (si.ssi_signo == SIGTSTP)
+			suspend(d);
+		if (si.ssi_signo == SIGTSTP || si.ssi_signo == SIGWINCH || si.ssi_signo == SIGCONT)
+			progress_touch(&d->view);
+		else
+			d->signals++;
+	}
 	return d->signals > 0;
 }
 
@@ -358,7 +397,7 @@ static int stop_by_signal(struct drive_run *d, struct campaign *c, struct err *e
 {
 	sigset_t set;
 
-	progress_end(&d->view);
+	progress_hide(&d->view);
 	fputs("fettle: stopping: cancelling the jobs in flight (again to leave them running)\n",
 	      stderr);
 	sigemptyset(&set);
@@ -411,7 +450,7 @@ int drive_begin(struct drive_run *d, struct workspace *w, const struct drive_opt
 				.signal_fd = -1,
 				.agent = paths_agent(),
 				.helper = paths_slurm_helper()};
-	progress_init(&d->view, out, o->json, o->quiet);
+	progress_init(&d->view, out, o->json, o->quiet, o->colours);
 	d->view.start_us = clock_utc_us(w->clock);
 	return open_signals(d, e);
 }
@@ -428,14 +467,19 @@ void drive_end(struct drive_run *d)
 
 int drive_go(struct drive_run *d, int64_t id, struct err *e)
 {
-	const struct campaign_options o = drive_campaign_options(d);
+	struct campaign_options o = drive_campaign_options(d);
+	struct recipe *r = d->view.style == STYLE_LIVE ? drive_recipe(d->w, id) : NULL;
 	struct campaign *c = NULL;
-	int rc = campaign_open(d->w, id, &o, &c, e);
+	int rc;
 
+	o.recipe = r;
+	rc = campaign_open(d->w, id, &o, &c, e);
+	progress_follow(&d->view, d->w, id, r);
 	if (rc == 0)
 		rc = drive_loop(d, c, e);
 	progress_end(&d->view);
 	campaign_close(c);
+	recipe_free(r);
 	return rc;
 }
 
@@ -554,6 +598,13 @@ static void print_next(const struct report *rep, const struct workspace *w, int6
 		printf("next: %s%s\n", command, fixed ? "   (--as sbatch, --as json)" : "");
 }
 
+int drive_status(const struct report *rep)
+{
+	return rep->campaign.state == CAMPAIGN_DONE && rep->target == TARGET_MISSED
+		       ? EXIT_NEGATIVE
+		       : exit_of_state(&rep->campaign);
+}
+
 int drive_summary(const struct cmd *c, struct workspace *w, int64_t id,
 		  const struct drive_options *o)
 {
@@ -565,9 +616,7 @@ int drive_summary(const struct cmd *c, struct workspace *w, int64_t id,
 
 	if (drive_report(w, id, &r, &rep, &e) < 0)
 		return cmd_fail(c, &e);
-	status = exit_of_state(&rep->campaign);
-	if (rep->campaign.state == CAMPAIGN_DONE && rep->target == TARGET_MISSED)
-		status = EXIT_NEGATIVE;
+	status = drive_status(rep);
 	if (!o->once || rep->campaign.state != CAMPAIGN_RUNNING) {
 		report_summary(rep, &text);
 		if (!o->json)

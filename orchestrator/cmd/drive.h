@@ -28,13 +28,14 @@ struct drive_options {
 	const char *lang;      /* of documents, for lang_begin(); NULL: that of the environment */
 	bool json, quiet, take_over, once;
 	bool leave_jobs; /* a signal ends us and leaves them running, as a second one does */
+	enum terminal_colours colours;
 	/* Of a night, see struct campaign_options; 0: no bound. */
 	int64_t until_us;
 	double spend_node_s;
 };
 
-/* argp children with --workspace, --scheduler, --json, --quiet, --take-over, --lang; input is
- * struct drive_options. */
+/* argp children with --workspace, --scheduler, --json, --quiet, --take-over, --lang, --color; input
+ * is struct drive_options. */
 extern const struct argp drive_argp;
 /* The same with only --workspace and --json, for commands that look. */
 extern const struct argp look_argp;
@@ -66,6 +67,10 @@ int drive_load_text(const char *name, const char *text, const char *scheduler, s
  * script/lint.h; `fettle check` lists all of them. */
 int drive_lint(const struct recipe *r, const struct script_sources *s, struct err *e);
 
+/* The plan of a campaign, on the sources as they were stored; NULL: they cannot be read any more.
+ */
+struct recipe *drive_recipe(struct workspace *w, int64_t id);
+
 /* A campaign by number, by name (newest of it), or NULL: the newest of all. */
 int drive_find(struct workspace *w, const char *which, int64_t *id, struct err *e);
 
@@ -87,7 +92,8 @@ struct drive_run {
 int drive_begin(struct drive_run *d, struct workspace *w, const struct drive_options *o, FILE *out,
 		struct err *e);
 void drive_end(struct drive_run *d);
-/* Whether we were asked to stop. */
+/* Whether we were asked to stop; what else was signalled is done: redraw after a resize, give the
+ * terminal back for Ctrl-Z and take it again. */
 bool drive_asked_to_stop(struct drive_run *d);
 /* For canary_plan() and its like. */
 struct campaign_options drive_campaign_options(struct drive_run *d);
@@ -118,6 +124,9 @@ int drive_write_reports(struct workspace *w, struct report *rep, int64_t id, con
 
 /* The exit status that stands for both: 4, then 1, then 3 (DESIGN 5). */
 int drive_worse(int a, int b);
+
+/* The exit status that the state of a campaign, and its target, give. */
+int drive_status(const struct report *rep);
 
 /* Print to the end: summary in words, report's path, what to type next; the exit status that the
  * campaign's state gives. */

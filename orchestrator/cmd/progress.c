@@ -1,28 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/cmd/progress.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
-#include "orchestrator/cmd/terminal.h"
 #include "orchestrator/report/text.h"
 
-static const char *const step_names[] = {"",           "baseline",   "hypothesis",
-					 "experiment", "validation", "fixing"};
+enum {
+	/* Shortest time between two readings of the database, and between two drawings: a person
+	 * sees no more, and a campaign on scheduler fake tells a thousand things a second. */
+	LOAD_US = 400000,
+	DRAW_US = 100000,
+};
 
-void progress_init(struct progress_view *v, FILE *out, bool json, bool quiet)
+void progress_init(struct progress_view *v, FILE *out, bool json, bool quiet,
+		   enum terminal_colours when)
 {
 	memset(v, 0, sizeof *v);
 	v->out = out;
+	v->screen.out = out;
 	v->style = json                 ? STYLE_JSON
 		   : quiet              ? STYLE_QUIET
 		   : terminal_live(out) ? STYLE_LIVE
 					: STYLE_PLAIN;
-	v->colour = v->style == STYLE_LIVE && terminal_colour(out);
+	v->colour = v->style != STYLE_JSON && terminal_colour(out, when);
+}
+
+void progress_follow(struct progress_view *v, struct workspace *w, int64_t campaign,
+		     const struct recipe *recipe)
+{
+	view_done(&v->view);
+	v->loaded = false;
+	v->stale = true;
+	v->w = w;
+	v->campaign = campaign;
+	v->recipe = recipe;
 }
 
 static const char *colour_of(const struct progress *p)
@@ -41,13 +56,6 @@ static const char *colour_of(const struct progress *p)
 		break;
 	}
 	return "";
-}
-
-static void clear_line(struct progress_view *v)
-{
-	if (v->line_open)
-		fputs("\r\033[K", v->out);
-	v->line_open = false;
 }
 
 static void tell_json(struct progress_view *v, const struct progress *p)
@@ -72,72 +80,51 @@ static void tell_json(struct progress_view *v, const struct progress *p)
 	fflush(v->out);
 }
 
+static void draw(struct progress_view *v, int64_t now_us)
+{
+	const struct view_style style = {
+		.width = terminal_width(v->out), .ascii = !terminal_utf8(), .colour = v->colour};
+	size_t rows = terminal_rows(v->out);
+	struct strv lines = {0};
+
+	view_lines(&v->view, now_us, &style, &lines);
+	screen_draw(&v->screen, &lines, rows > 2 ? rows - 2 : 0);
+	strv_free(&lines);
+	v->drawn_us = now_us;
+}
+
+/* Names in the text come from recipes and logs. */
+static void put_line(struct progress_view *v, const char *head, const char *text,
+		     const char *colour)
+{
+	struct buf b = {0};
+
+	if (v->colour)
+		buf_str(&b, colour);
+	buf_str(&b, head);
+	text_line(&b, text);
+	if (v->colour && *colour)
+		buf_str(&b, "\033[0m");
+	buf_char(&b, '\n');
+	screen_say(&v->screen, b.data);
+	buf_free(&b);
+	if (v->style == STYLE_LIVE && v->loaded && terminal_foreground(v->out))
+		draw(v, clock_utc_us(v->w->clock));
+}
+
 static void tell_line(struct progress_view *v, const struct progress *p)
 {
 	int64_t s = (p->at_us - v->start_us) / 1000000;
-	_cleanup_free_ char *text = text_clean(p->text); /* logs of trials are told in it */
+	bool block = p->kind == PROGRESS_BLOCK;
+	char head[80];
 
-	/* Blocks come and go on the live line; as lines they are for logs. */
-	if (v->style == STYLE_LIVE && p->kind == PROGRESS_BLOCK)
+	/* Blocks come and go in the view; as lines they are for logs. */
+	if (v->style == STYLE_LIVE && block)
 		return;
-	clear_line(v);
-	fprintf(v->out, "%s[%3lld:%02lld] %s%s%s%s\n", v->colour ? colour_of(p) : "",
-		(long long)(s / 60), (long long)(s % 60),
-		p->kind == PROGRESS_STEP && p->step ? "== " : "   ",
-		p->kind == PROGRESS_BLOCK && p->stage ? p->stage : "",
-		p->kind == PROGRESS_BLOCK && p->stage ? ": " : "", text);
-	if (v->colour)
-		fputs("\033[0m", v->out);
-	fflush(v->out);
-}
-
-/* Blocks of these stages hold two arms each: the time of one is a first guess for the next. */
-static bool pairwise(const char *stage)
-{
-	return str_eq(stage, "aa") || str_eq(stage, "confirm") || str_eq(stage, "final");
-}
-
-/* How many blocks "block 1 (attempt 1) started" or "blocks 1 (attempt 1), 2 (attempt 1) started in
- * one allocation" names. */
-static int blocks_named(const char *text)
-{
-	int n = 0;
-
-	while ((text = strstr(text, "(attempt "))) {
-		n++;
-		text++;
-	}
-	return n;
-}
-
-/* From the first start of a stage to the newest end, shared among those that ended: so it holds for
- * blocks that run beside each other, and one after the other in one job. */
-static void time_blocks(struct progress_view *v, const struct progress *p)
-{
-	if (p->kind != PROGRESS_BLOCK)
-		return;
-	if (strstr(p->text, " started")) {
-		v->running += blocks_named(p->text);
-		if (!v->stage_start_us)
-			v->stage_start_us = v->block_start_us = p->at_us;
-	} else if (strstr(p->text, " done") && v->stage_start_us) {
-		v->running -= v->running > 0;
-		v->block_start_us = p->at_us;
-		v->blocks_timed++;
-		v->block_s = (double)(p->at_us - v->stage_start_us) / 1e6 / v->blocks_timed;
-		if (pairwise(v->stage))
-			v->pair_s = v->block_s;
-	}
-}
-
-static void enter_stage(struct progress_view *v, const char *stage)
-{
-	if (stage && strcmp(stage, v->stage) != 0) {
-		v->block_s = pairwise(stage) ? v->pair_s : 0;
-		v->blocks_timed = v->running = 0;
-		v->stage_start_us = v->block_start_us = 0;
-	}
-	snprintf(v->stage, sizeof v->stage, "%s", stage ? stage : "");
+	snprintf(head, sizeof head, "[%3lld:%02lld] %s%s%s", (long long)(s / 60),
+		 (long long)(s % 60), p->kind == PROGRESS_STEP && p->step ? "== " : "   ",
+		 block && p->stage ? p->stage : "", block && p->stage ? ": " : "");
+	put_line(v, head, p->text, colour_of(p));
 }
 
 void progress_tell(void *ctx, const struct progress *p)
@@ -146,68 +133,17 @@ void progress_tell(void *ctx, const struct progress *p)
 
 	if (!v->start_us)
 		v->start_us = p->at_us;
-	enter_stage(v, p->stage);
-	time_blocks(v, p);
-	v->last = *p;
-	v->last.text = NULL;
-	v->last.stage = v->stage;
+	v->stale = true;
 	if (v->style == STYLE_JSON)
 		tell_json(v, p);
 	else if (v->style != STYLE_QUIET)
 		tell_line(v, p);
-	progress_tick(v, p->at_us);
 }
 
-static void effect_text(const struct progress *p, char *out, size_t n)
+void progress_say(struct progress_view *v, const char *text)
 {
-	out[0] = '\0';
-	if (isfinite(p->est) && isfinite(p->lo) && isfinite(p->hi))
-		snprintf(out, n, " | %+.1f %% [%+.1f, %+.1f]", 100 * p->est, 100 * p->lo,
-			 100 * p->hi);
-}
-
-static void duration(double s, char *out, size_t n)
-{
-	if (s < 120)
-		snprintf(out, n, "%.0f s", s > 1 ? ceil(s) : 1);
-	else if (s < 7200)
-		snprintf(out, n, "%.0f min", s / 60);
-	else
-		snprintf(out, n, "%.1f h", s / 3600);
-}
-
-/* At most so long: the stage's planned blocks at the rate of those that ended. */
-static void left_text(const struct progress_view *v, int64_t now_us, const char *before,
-		      const char *after, char *out, size_t n)
-{
-	const struct progress *p = &v->last;
-	double s = v->block_s * (p->blocks_planned - p->blocks_done);
-	char time[32];
-
-	out[0] = '\0';
-	if (!(v->block_s > 0) || !v->stage[0])
-		return;
-	if (v->running > 0)
-		s -= (double)(now_us - v->block_start_us) / 1e6;
-	duration(s, time, sizeof time);
-	snprintf(out, n, " | %s%s%s", before, time, after);
-}
-
-static void head_text(const struct progress_view *v, int64_t now_us, bool wide, char *out, size_t n)
-{
-	const struct progress *p = &v->last;
-	bool named = p->step >= 1 && p->step <= 5;
-	long long s = (now_us - v->start_us) / 1000000;
-	char step[40] = "starting", stage[80] = "";
-
-	if (named)
-		snprintf(step, sizeof step, "%d/5%s%s", p->step, wide || !v->stage[0] ? " " : "",
-			 wide || !v->stage[0] ? step_names[p->step] : "");
-	if (v->stage[0])
-		snprintf(stage, sizeof stage, "%s%s, block %d of %s%d", wide ? ": " : " ", v->stage,
-			 p->blocks_done + (v->running > 0),
-			 wide && str_eq(v->stage, "confirm") ? "at most " : "", p->blocks_planned);
-	snprintf(out, n, "[%3lld:%02lld] %s%s", s / 60, s % 60, step, stage);
+	if (v->style == STYLE_PLAIN || v->style == STYLE_LIVE)
+		put_line(v, "", text, "");
 }
 
 void progress_cost(double node_s, char *out, size_t n)
@@ -218,46 +154,60 @@ void progress_cost(double node_s, char *out, size_t n)
 		snprintf(out, n, _("%.2f node-h"), node_s / 3600);
 }
 
-/* The widest of these that fits: the effect is what people wait for, so it goes last. */
-static void compose(const struct progress_view *v, int64_t now_us, size_t cols, char *out, size_t n)
+/* Clocks may be set back: what lies in the future is long ago, too. */
+static bool is_due(int64_t now_us, int64_t last_us, int64_t period_us)
 {
-	char head[2][160], left[2][80], effect[80], sum[32], cost[40];
+	return now_us < last_us || now_us - last_us >= period_us;
+}
 
-	for (int wide = 0; wide < 2; wide++)
-		head_text(v, now_us, wide, head[wide], sizeof head[wide]);
-	left_text(v, now_us, "stage: at most ", " left", left[1], sizeof left[1]);
-	left_text(v, now_us, "< ", " left", left[0], sizeof left[0]);
-	effect_text(&v->last, effect, sizeof effect);
-	progress_cost(v->last.node_s, sum, sizeof sum);
-	snprintf(cost, sizeof cost, " | %s", sum);
+/* What cannot be read now is read at the next tick; the view as it was stays. */
+static void refresh(struct progress_view *v, int64_t now_us)
+{
+	struct view fresh;
 
-	const char *const parts[][4] = {
-		{head[1], effect, cost, left[1]}, {head[1], effect, cost, left[0]},
-		{head[0], effect, cost, left[0]}, {head[0], effect, left[0], ""},
-		{head[0], effect, "", ""},        {head[0], "", "", ""},
-	};
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-		snprintf(out, n, "%s%s%s%s", parts[i][0], parts[i][1], parts[i][2], parts[i][3]);
-		if (strlen(out) < cols)
-			return;
-	}
-	out[cols < n ? cols - 1 : n - 1] = '\0';
+	if (v->loaded && !(v->stale && is_due(now_us, v->loaded_us, LOAD_US)))
+		return;
+	v->loaded_us = now_us;
+	if (view_load(v->w, v->campaign, v->recipe, &fresh, NULL) < 0)
+		return;
+	view_done(&v->view);
+	v->view = fresh;
+	v->loaded = true;
+	v->stale = false;
 }
 
 void progress_tick(struct progress_view *v, int64_t now_us)
 {
-	char line[TERMINAL_WIDTH_MAX + 1];
-
-	if (v->style != STYLE_LIVE || !v->start_us)
+	if (v->style != STYLE_LIVE || !v->w || v->screen.gone)
 		return;
-	compose(v, now_us, terminal_width(v->out), line, sizeof line);
-	fprintf(v->out, "\r\033[K%s", line);
-	fflush(v->out);
-	v->line_open = true;
+	if (v->screen.shown && !is_due(now_us, v->drawn_us, DRAW_US))
+		return;
+	if (!terminal_foreground(v->out)) {
+		v->screen.shown = 0; /* the shell has written over it */
+		return;
+	}
+	refresh(v, now_us);
+	if (v->loaded)
+		draw(v, now_us);
+}
+
+void progress_touch(struct progress_view *v)
+{
+	v->stale = true;
+	v->drawn_us = 0;
+}
+
+void progress_hide(struct progress_view *v)
+{
+	if (v->style == STYLE_LIVE)
+		screen_clear(&v->screen);
 }
 
 void progress_end(struct progress_view *v)
 {
-	clear_line(v);
+	progress_hide(v);
 	fflush(v->out);
+	view_done(&v->view);
+	v->loaded = false;
+	v->w = NULL;
 }

@@ -176,22 +176,27 @@ const struct arm_row *facts_ablated(const struct facts *f, const struct stage_ro
 }
 
 /* The account of alpha is never stored: it is replayed from the verdicts, in order. */
-struct alpha_ledger facts_ledger(const struct campaign *c)
+struct alpha_ledger facts_alpha(const struct campaign_row *row, const struct facts *f)
 {
-	struct alpha_ledger l = alpha_ledger_init(c->row.alpha, (size_t)c->row.confirm_max);
+	struct alpha_ledger l = alpha_ledger_init(row->alpha, (size_t)row->confirm_max);
 
-	for (size_t i = 0; i < c->facts.n_stages; i++) {
-		const struct stage_row *s = &c->facts.stages[i];
+	for (size_t i = 0; i < f->n_stages; i++) {
+		const struct stage_row *s = &f->stages[i];
 		const struct verdict_row *v;
 		enum verdict_outcome o;
 
 		if (s->kind != STAGE_CONFIRM || s->open)
 			continue;
-		v = facts_verdict(&c->facts, s->hypothesis);
+		v = facts_verdict(f, s->hypothesis);
 		if (v && verdict_outcome_parse(v->outcome, &o))
 			(void)alpha_ledger_settle(&l, o, (size_t)v->look);
 	}
 	return l;
+}
+
+struct alpha_ledger facts_ledger(const struct campaign *c)
+{
+	return facts_alpha(&c->row, &c->facts);
 }
 
 int campaign_default(struct campaign *c, struct config *out, struct err *e)

@@ -154,6 +154,8 @@ size_t facts_changes(const struct facts *f);
 /* The arm that an ablate stage dropped to: the fix without one change; NULL when it kept all. */
 const struct arm_row *facts_ablated(const struct facts *f, const struct stage_row *s);
 struct alpha_ledger facts_ledger(const struct campaign *c);
+/* The same of a campaign that is not open, from its stages and verdicts. */
+struct alpha_ledger facts_alpha(const struct campaign_row *row, const struct facts *f);
 int campaign_incumbent(struct campaign *c, struct config *out, struct err *e);
 int campaign_default(struct campaign *c, struct config *out, struct err *e);
 
@@ -448,6 +450,9 @@ struct pairs {
 	char **fail_reason;      /* by arm: its first failure, with the path of the log, or NULL */
 };
 int pairs_load(struct campaign *c, const struct stage_row *s, struct pairs *out, struct err *e);
+/* The same of a campaign that another process runs. */
+int pairs_read(struct db *db, const struct recipe *r, const struct stage_row *s, struct pairs *out,
+	       struct err *e);
 int pairs_load_units(struct campaign *c, const struct stage_row *s, struct pairs *out,
 		     struct err *e);
 void pairs_done(struct pairs *p);

@@ -45,14 +45,13 @@ static void count_failures(struct pairs *p, const struct stage_row *s, const str
 
 enum rows { ROWS_BLOCKS, ROWS_UNITS, ROWS_FIRST };
 
-static int load(struct campaign *c, const struct stage_row *s, enum rows rows, struct pairs *out,
-		struct err *e)
+static int load(struct db *db, const struct recipe *r, const struct stage_row *s, enum rows rows,
+		struct pairs *out, struct err *e)
 {
-	const struct recipe *r = c->recipe;
 	struct value_row *v = NULL;
 	struct table t = {0};
 	size_t n = 0;
-	int rc = query_stage_values(c->ws->db, s->id, r->objective, r->objective_stat, &v, &n, e);
+	int rc = query_stage_values(db, s->id, r->objective, r->objective_stat, &v, &n, e);
 
 	if (rc < 0)
 		return rc;
@@ -73,15 +72,21 @@ static int load(struct campaign *c, const struct stage_row *s, enum rows rows, s
 }
 
 /* A screen halves block by block, whatever allocation they shared: it ranks and claims nothing. */
+int pairs_read(struct db *db, const struct recipe *r, const struct stage_row *s, struct pairs *out,
+	       struct err *e)
+{
+	return load(db, r, s, s->kind == STAGE_SCREEN ? ROWS_BLOCKS : ROWS_UNITS, out, e);
+}
+
 int pairs_load(struct campaign *c, const struct stage_row *s, struct pairs *out, struct err *e)
 {
-	return load(c, s, s->kind == STAGE_SCREEN ? ROWS_BLOCKS : ROWS_UNITS, out, e);
+	return pairs_read(c->ws->db, c->recipe, s, out, e);
 }
 
 int pairs_load_units(struct campaign *c, const struct stage_row *s, struct pairs *out,
 		     struct err *e)
 {
-	return load(c, s, ROWS_FIRST, out, e);
+	return load(c->ws->db, c->recipe, s, ROWS_FIRST, out, e);
 }
 
 void pairs_done(struct pairs *p)

@@ -14,12 +14,13 @@ commands() {
 	"$FETTLE" --help | sed -n 's/^  \([a-z][a-z-]*\)  *[a-z].*/\1/p'
 }
 
-# The long options of a command, as its source names them; drive.c and outlets.c have those of its children.
+# The long options of a command, as its source names them; drive.c, terminal.c and outlets.c have those of its children.
 options_of() {
 	local f=$TOP/orchestrator/cmd/cmd_$1.c
 
 	grep -v OPTION_HIDDEN "$f" | grep -oE "\{\"[a-z-]+\", ('.'|OPT_[A-Z_]+), " | sed 's/{"\([a-z-]*\)".*/\1/'
-	grep -q drive_argp "$f" && echo workspace scheduler json quiet take-over
+	grep -q drive_argp "$f" && echo workspace scheduler json quiet take-over color
+	grep -q terminal_argp "$f" && echo color
 	grep -q look_argp "$f" && echo workspace json
 	grep -q outlets_argp "$f" && echo metrics webhook-url-file webhook-url-env
 	true

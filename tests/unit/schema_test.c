@@ -17,6 +17,7 @@ static const char *const *const sql_tables[] = {
 	query_sql_verdict,  query_sql_report,      query_sql_ablation,    query_sql_jobs,
 	query_sql_hosts,    query_sql_rung,        query_sql_environment, query_sql_series,
 	query_sql_canary,   query_sql_observation, query_sql_regression,  query_sql_night,
+	query_sql_glance,
 };
 
 typedef void (*row_f)(sqlite3_stmt *s, void *ctx);
@@ -546,10 +547,10 @@ static void words_of_the_model_are_the_checks(void **state)
  * at too. */
 static bool scan_is_meant(const char *detail)
 {
-	static const char *const meant[] = {"campaign",     "series",  "canary",
-					    "regression",   "change",  "sqlite_sequence",
-					    "CONSTANT ROW", "v_fault", "v_guard",
-					    "(subquery",    "SUBQUERY"};
+	static const char *const meant[] = {"campaign",     "series",   "canary",
+					    "regression",   "change",   "sqlite_sequence",
+					    "CONSTANT ROW", "v_fault",  "v_guard",
+					    "(subquery",    "SUBQUERY", "newest"};
 
 	detail += strlen("SCAN ");
 	if (str_starts(detail, "TABLE ")) /* until 3.36 */
