@@ -202,3 +202,18 @@ state_of() { find "$1" -mindepth 1 -printf '%P %T@ %m\n' | sort; find "$1" -type
 	grep -q 'No campaign yet' empty/index.html
 	tidy -q -e empty/index.html
 }
+
+# chromium of the distribution; what drives it, and the checkers, at the versions of tests/browser/package-lock.json
+@test "LONG: a browser opens the index from its file, sorts, searches, follows the links; axe-core and vnu find nothing" {
+	[ -n "${LONG:-}" ] || return 0
+	modules=$(realpath -m "$TOP/${BUILD:-build}/browser")
+	mkdir -p "$modules"
+	cp "$TOP"/tests/browser/package*.json "$modules"
+	(cd "$modules" && npm ci --ignore-scripts --no-audit --no-fund)
+	java -jar "$modules/node_modules/vnu-jar/build/dist/vnu.jar" --errors-only site/index.html site/ws/campaign-1.html \
+		site/ws/campaign-3.html site/ws-2/nights.html
+	run node "$TOP/tests/browser/pages.mjs" "$modules" "$SHARED/site"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *'pages: fine'* ]]
+}
