@@ -76,13 +76,13 @@ static void put_move(struct doc *doc, enum doc_block to, int level)
 						    : "<ul>\n<li><ul>\n<li>");
 		break;
 	case DOC_TABLE:
-		buf_str(b, "<div class=\"wide\"><table>\n<tr>");
+		buf_str(b, "<div class=\"wide\" tabindex=\"0\"><table>\n<tr>");
 		break;
 	case DOC_ROW:
 		buf_str(b, "<tr>");
 		break;
 	case DOC_COMMAND:
-		buf_str(b, "<pre><code>");
+		buf_str(b, "<pre tabindex=\"0\"><code>");
 		break;
 	case DOC_NOTHING:
 		if (doc->sections)

@@ -255,7 +255,7 @@ static size_t count(const struct page *p, enum shelf shelf)
 /* A folded table: its summary stands in front. */
 static void table_head(struct page *p, const struct doc_column *c, size_t n)
 {
-	put(p, "<div class=\"wide\"><table>\n<tr>");
+	put(p, "<div class=\"wide\" tabindex=\"0\"><table>\n<tr>");
 	for (size_t i = 0; i < n; i++)
 		buf_printf(p->out, "<th%s>%s</th>", c[i].right ? " class=\"n\"" : "",
 			   lang_text(c[i].title));

@@ -1,5 +1,5 @@
--- SPDX-License-Identifier: MIT
--- A campaign that is as large as campaigns get: a hundred hypotheses, each with a verdict of its own, ten thousand trials.
+-- SPDX-License-Identifier: GPL-2.0-or-later
+-- A campaign that is as large as they get: a hundred hypotheses, each with a verdict, and ten thousand trials.
 local values = {}
 for i = 1, 100 do
 	values[i] = i
