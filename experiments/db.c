@@ -13,6 +13,7 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/base/user.h"
 #include "orchestrator/base/version.h"
 
 enum {
@@ -25,7 +26,7 @@ enum {
 
 struct db {
 	sqlite3 *h;
-	char *path;
+	char *path, *user;
 	bool memory;
 	struct db_cache *cache;
 	int64_t commits, statements;
@@ -129,8 +130,9 @@ static int sync_directory(const char *path, struct err *e)
 	return rc;
 }
 
-/* An empty file of mode 0600 whatever the umask is; SQLite gives the same mode to the files that it
- * makes beside it. One that exists keeps its mode: a workspace may have been made group-readable.
+/* An empty file of mode 0600 whatever the umask is, for a group's directory see fs_shared(); SQLite
+ * gives the same mode to the files that it makes beside it. One that exists keeps its mode: a
+ * workspace may have been made group-readable.
  */
 static int create_file(const char *path, struct err *e)
 {
@@ -141,10 +143,10 @@ static int create_file(const char *path, struct err *e)
 	if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
 		return err_set(e, ERR_NOT_FOUND, "%s: there is no directory %s: make it first",
 			       path, dir);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = fs_create(path, O_RDWR | O_EXCL, 0600);
 	if (fd < 0)
 		return errno == EEXIST ? 0 : err_sys(e, ERR_DB, "cannot create %s", path);
-	if (fchmod(fd, 0600) != 0)
+	if (fstat(fd, &st) != 0 || fchmod(fd, (st.st_mode & 0770) | 0600) != 0)
 		rc = err_sys(e, ERR_DB, "cannot make %s private", path);
 	close(fd);
 	return rc < 0 ? rc : sync_directory(path, e);
@@ -609,6 +611,7 @@ int db_open(const char *path, enum db_mode mode, const struct clock *c, struct d
 		return rc;
 	db = xcalloc(1, sizeof *db);
 	db->path = xstrdup(path);
+	db->user = user_name();
 	db->memory = memory;
 	db->cache = db_cache_new();
 	if (mode == DB_READ)
@@ -631,6 +634,7 @@ void db_close(struct db *db)
 	db_cache_free(db->cache);
 	sqlite3_close(db->h);
 	free(db->path);
+	free(db->user);
 	free(db);
 }
 
@@ -655,6 +659,11 @@ struct db_cache *db_cache_of(struct db *db)
 struct sqlite3 *db_handle(struct db *db)
 {
 	return db->h;
+}
+
+const char *db_user(const struct db *db)
+{
+	return db->user;
 }
 
 const char *db_path(const struct db *db)

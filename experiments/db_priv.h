@@ -72,6 +72,8 @@ bool col_null(struct stmt *s, const char *name);
 
 int64_t db_last_id(struct db *db);
 int db_changed(struct db *db); /* rows of the last INSERT, UPDATE or DELETE */
+/* Whoever writes: rows of campaigns and allocations say so. */
+const char *db_user(const struct db *db);
 const char *db_path(const struct db *db);
 bool db_in_transaction(const struct db *db);
 

@@ -34,6 +34,7 @@ struct campaign_row {
 	 * resume after they were used up. */
 	int64_t resume_trials;
 	double resume_node_s;
+	char *user; /* who began it; NULL: not kept. Whoever writes when a row is created */
 };
 void campaign_row_done(struct campaign_row *c);
 
@@ -47,6 +48,8 @@ int query_campaign_create(struct db *db, const struct campaign_row *c,
 			  const struct source_row *sources, size_t n, int64_t *id, struct err *e);
 int query_campaign_get(struct db *db, int64_t id, struct campaign_row *out,
 		       struct err *e); /* ERR_NOT_FOUND */
+/* Users other than that who submitted jobs of it, added to out. */
+int query_campaign_submitters(struct db *db, int64_t id, struct strv *out, struct err *e);
 /* Newest first; name NULL: all. */
 int query_campaign_list(struct db *db, const char *name, struct campaign_row **out, size_t *n,
 			struct err *e);

@@ -27,10 +27,11 @@ const char *const query_sql_attempt[] = {
 		 "ORDER BY a.number DESC LIMIT 1",
 	/* The id that AUTOINCREMENT is about to give, so that the token can hold it from the start.
 	 */
-	[ALLOCATION_PUT] = "INSERT INTO allocation(id, campaign, scheduler, token, planned_us) "
-			   "SELECT n, :campaign, :scheduler, :prefix || n, :now FROM "
-			   "(SELECT coalesce(max(seq), 0) + 1 AS n FROM sqlite_sequence "
-			   "WHERE name = 'allocation')",
+	[ALLOCATION_PUT] =
+		"INSERT INTO allocation(id, campaign, scheduler, token, planned_us, user) "
+		"SELECT n, :campaign, :scheduler, :prefix || n, :now, :user FROM "
+		"(SELECT coalesce(max(seq), 0) + 1 AS n FROM sqlite_sequence "
+		"WHERE name = 'allocation')",
 	[PUT] = "INSERT INTO attempt(block, number, allocation, state, dir) "
 		"VALUES (:block, :number, :allocation, 'planned', 'blocks/' || :block || '.' || "
 		":number)",
@@ -98,6 +99,7 @@ static int put_allocation(struct db *db, int64_t campaign, const char *scheduler
 	bind_i64(&s, ":campaign", campaign);
 	bind_text(&s, ":scheduler", scheduler);
 	bind_text(&s, ":prefix", prefix);
+	bind_text(&s, ":user", db_user(db));
 	bind_i64(&s, ":now", now_us);
 	rc = stmt_run(&s);
 	*id = db_last_id(db);

@@ -10,7 +10,7 @@
 
 #define CAMPAIGN_COLUMNS                                                                    \
 	"id, name, recipe_path, recipe_hash, scheduler, state, reason, mode, seed, alpha, " \
-	"confirm_max, env_json, created_us, ended_us, deadline_us, resume_trials, resume_node_s"
+	"confirm_max, env_json, created_us, ended_us, deadline_us, resume_trials, resume_node_s, user"
 
 enum {
 	WORKSPACE_GET,
@@ -23,18 +23,19 @@ enum {
 	SOURCES,
 	STATE,
 	DEADLINE,
-	RESUME
+	RESUME,
+	SUBMITTERS
 };
 const char *const query_sql_campaign[] = {
 	[WORKSPACE_GET] = "SELECT uuid FROM workspace WHERE id = 1",
 	[WORKSPACE_PUT] = "INSERT INTO workspace(id, uuid, created_us) VALUES (1, :uuid, :created)",
 	[PUT] = "INSERT INTO campaign(name, recipe_path, recipe_hash, scheduler, state, reason, "
 		"mode, "
-		"seed, alpha, confirm_max, env_json, created_us, ended_us, deadline_us) VALUES "
+		"seed, alpha, confirm_max, env_json, created_us, ended_us, deadline_us, user) VALUES "
 		"(:name, "
 		":path, :hash, :scheduler, :state, :reason, :mode, :seed, :alpha, :confirm_max, "
 		":env, "
-		":created, :ended, :deadline)",
+		":created, :ended, :deadline, :user)",
 	[SOURCE_PUT] = "INSERT INTO recipe_source(campaign, seq, name, path, text, hash) "
 		       "VALUES (:campaign, :seq, :name, :path, :text, :hash)",
 	[GET] = "SELECT " CAMPAIGN_COLUMNS " FROM campaign WHERE id = :id",
@@ -49,6 +50,9 @@ const char *const query_sql_campaign[] = {
 	[RESUME] = "UPDATE campaign SET state = 'running', reason = NULL, ended_us = NULL, "
 		   "resume_attempt = (SELECT coalesce(max(id), 0) FROM attempt), "
 		   "resume_trials = :trials, resume_node_s = :node_s WHERE id = :id",
+	[SUBMITTERS] =
+		"SELECT DISTINCT user FROM allocation WHERE campaign = :id AND user IS NOT NULL "
+		"AND user IS NOT (SELECT user FROM campaign WHERE id = :id) ORDER BY user",
 	NULL,
 };
 #define SQL(which) query_sql_campaign[which]
@@ -137,6 +141,7 @@ static int put_campaign(struct db *db, const struct campaign_row *c, int64_t *id
 	bind_i64(&s, ":created", c->created_us);
 	bind_opt(&s, ":ended", c->ended_us);
 	bind_opt(&s, ":deadline", c->deadline_us);
+	bind_text(&s, ":user", db_user(db));
 	rc = stmt_run(&s);
 	*id = db_last_id(db);
 	return rc;
@@ -197,6 +202,20 @@ static void read_campaign(struct stmt *s, struct campaign_row *c)
 	c->deadline_us = col_i64(s, "deadline_us");
 	c->resume_trials = col_i64(s, "resume_trials");
 	c->resume_node_s = col_real(s, "resume_node_s");
+	c->user = col_text(s, "user");
+}
+
+int query_campaign_submitters(struct db *db, int64_t id, struct strv *out, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(SUBMITTERS), "read who submitted its jobs", e);
+
+	bind_i64(&s, ":id", id);
+	while (stmt_row(&s)) {
+		_cleanup_free_ char *user = col_text(&s, "user");
+
+		strv_add(out, user);
+	}
+	return stmt_close(&s);
 }
 
 int query_campaign_get(struct db *db, int64_t id, struct campaign_row *out, struct err *e)
@@ -320,6 +339,7 @@ void campaign_row_done(struct campaign_row *c)
 		return;
 	free(c->name);
 	free(c->recipe_path);
+	free(c->user);
 	free(c->recipe_hash);
 	free(c->scheduler);
 	free(c->reason);

@@ -48,8 +48,8 @@ int capture_open(const char *dir, int64_t log_bytes, capture_line_f f, void *ctx
 	_cleanup_free_ char *path = fs_join(dir, "out"), *idx = fs_join(dir, "out.idx");
 	struct capture *c = xcalloc(1, sizeof *c);
 
-	c->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	c->idx_fd = open(idx, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+	c->fd = fs_create(path, O_WRONLY | O_TRUNC, 0600);
+	c->idx_fd = fs_create(idx, O_WRONLY | O_TRUNC | O_APPEND, 0600);
 	if (c->fd < 0 || c->idx_fd < 0) {
 		err_sys(e, ERR_IO, "cannot write %s", c->fd < 0 ? path : idx);
 		capture_free(c);

@@ -11,6 +11,7 @@
 
 #include "orchestrator/base/address.h"
 #include "orchestrator/base/clock.h"
+#include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/str.h"
 
@@ -35,7 +36,7 @@ void dcgm_open(const char *url, const char *path, struct dcgm **out)
 
 	d->fd = -1;
 	if (!address_read(url, &d->to, &d->host, &d->path))
-		d->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+		d->fd = fs_create(path, O_WRONLY | O_APPEND, 0600);
 	if (d->fd < 0)
 		dcgm_close(d);
 	else

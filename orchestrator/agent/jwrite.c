@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 
 void jwrite_init(struct jwrite *w)
@@ -131,7 +132,7 @@ void jwrite_result(struct jwrite *w, const char **text, size_t *n)
 
 static int write_synced(const char *path, const char *text, size_t n)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = fs_create(path, O_WRONLY | O_TRUNC, 0600);
 	int rc = 0, saved;
 
 	if (fd < 0)

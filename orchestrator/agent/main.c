@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "orchestrator/agent/attempt.h"
@@ -47,6 +48,8 @@ static int run_blocks(char **dirs, struct signals *signals)
 		enum attempt_end end = ATTEMPT_COMPLETE;
 		struct err e = {0};
 
+		if (fs_shared(dirs[i])) /* what trials leave is the group's, too */
+			umask(umask(077) & ~(mode_t)S_IRWXG);
 		if (attempt_run(&l, i, signals, &end, &e)) {
 			log_error("%s", e.text);
 			status = worse(status, 4);

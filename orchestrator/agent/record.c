@@ -218,7 +218,7 @@ int record_claim(const char *dir, const struct block *b, const char *host, const
 		 struct err *e)
 {
 	_cleanup_free_ char *path = fs_join(dir, "claim.json");
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), rc = 0;
+	int fd = fs_create(path, O_WRONLY | O_EXCL, 0600), rc = 0;
 	const char *text;
 	struct jwrite w;
 	size_t n;

@@ -86,7 +86,7 @@ static void start_smi(struct sampler *s, const struct sampler_setup *u)
 		return;
 	/* Its dates have no zone. Trials get an environment of their own. */
 	setenv("TZ", "UTC0", 1);
-	spawn.fd_out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	spawn.fd_out = fs_create(path, O_WRONLY | O_APPEND, 0600);
 	if (spawn.fd_out < 0)
 		return;
 	if (proc_spawn(&spawn, &s->smi, NULL))
@@ -103,7 +103,7 @@ static void open_file(struct sampler *s, const struct sampler_setup *u)
 {
 	_cleanup_free_ char *path = sampler_path(u->dir, "samples", u->node, "");
 
-	s->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	s->fd = fs_create(path, O_WRONLY | O_APPEND, 0600);
 	buf_printf(&s->round, "%lld hz %ld\n", (long long)utc_us(), sysconf(_SC_CLK_TCK));
 	buf_printf(&s->round, "%lld ncpu %ld\n", (long long)utc_us(),
 		   sysconf(_SC_NPROCESSORS_ONLN));

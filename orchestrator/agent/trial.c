@@ -113,30 +113,23 @@ __attribute__((format(printf, 4, 5))) static void conclude(struct run *t, enum t
 
 /* --- before ----------------------------------------------------------------------------- */
 
-static int make_dir(const char *path, struct err *e)
-{
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return err_sys(e, ERR_IO, "cannot make directory %s", path);
-	return 0;
-}
-
 /* What a trial writes there is for itself: a later one must not find it, and a campaign of
  * thousands of trials must not keep the caches and checkpoints of each. */
 static const char *const own_dirs[] = {"work", "tmp", "cache", "ckpt"};
 
 static int make_dirs(struct run *t, struct err *e)
 {
-	int rc = make_dir(t->dir, e);
+	int rc = fs_mkdirs(t->dir, 0700, e);
 
 	for (size_t i = 0; i < ARRAY_LEN(own_dirs) && !rc; i++) {
 		_cleanup_free_ char *path = fs_join(t->dir, own_dirs[i]);
 
-		rc = make_dir(path, e);
+		rc = fs_mkdirs(path, 0700, e);
 	}
 	if (!rc && t->c->block->profiler.n) { /* kept: a profiler makes none of its own */
 		_cleanup_free_ char *path = fs_join(t->dir, "profile");
 
-		rc = make_dir(path, e);
+		rc = fs_mkdirs(path, 0700, e);
 	}
 	return rc;
 }
@@ -159,7 +152,7 @@ static void watch_metrics(struct run *t)
 
 	if (t->c->block->window.source != WINDOW_METRICS || t->c->block->window.steps == 0)
 		return;
-	fd = open(t->metrics, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	fd = fs_create(t->metrics, O_WRONLY, 0600);
 	if (fd >= 0)
 		close(fd);
 	t->metrics_at = 0;

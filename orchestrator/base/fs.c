@@ -104,12 +104,41 @@ static char *dir_of(const char *path)
 	return n == 0 ? xstrdup(".") : xstrndup(path, n);
 }
 
+bool fs_shared(const char *dir)
+{
+	struct stat st;
+
+	return stat(dir, &st) == 0 && (st.st_mode & S_IWGRP) && !(st.st_mode & S_ISVTX);
+}
+
+/* Where that fails the file stays its owner's, as on a file system without modes. */
+static void share(int fd, const char *path)
+{
+	_cleanup_free_ char *dir = dir_of(path);
+	struct stat above, st;
+
+	if (!fs_shared(dir) || stat(dir, &above) || fstat(fd, &st) || st.st_gid != above.st_gid ||
+	    st.st_uid != geteuid())
+		return;
+	if (((st.st_mode & S_IRWXU) >> 3) & ~(st.st_mode & S_IRWXG))
+		(void)!fchmod(fd, (st.st_mode & 07777) | (st.st_mode & S_IRWXU) >> 3);
+}
+
+int fs_create(const char *path, int flags, mode_t mode)
+{
+	int fd = open(path, flags | O_CREAT | O_CLOEXEC, mode);
+
+	if (fd >= 0)
+		share(fd, path);
+	return fd;
+}
+
 static int write_tmp(const char *tmp, const void *data, size_t n, mode_t mode)
 {
 	int fd, rc, saved;
 
 	unlink(tmp); /* left by a crash of a process that had our pid */
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	fd = fs_create(tmp, O_WRONLY | O_EXCL, mode);
 	if (fd < 0)
 		return -1;
 	rc = write_all(fd, data, n);
@@ -140,11 +169,25 @@ int fs_write_atomic(const char *path, const void *data, size_t n, mode_t mode, s
 	return 0;
 }
 
+static int new_dir(const char *path, mode_t mode)
+{
+	int fd;
+
+	if (mkdir(path, mode))
+		return -1;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0) {
+		share(fd, path);
+		close(fd);
+	}
+	return 0;
+}
+
 static int make_dir(const char *path, mode_t mode, struct err *e)
 {
 	struct stat st;
 
-	if (mkdir(path, mode) == 0)
+	if (new_dir(path, mode) == 0)
 		return 0;
 	if (errno == EEXIST && stat(path, &st) == 0) {
 		if (S_ISDIR(st.st_mode))
@@ -161,7 +204,7 @@ int fs_mkdirs(const char *path, mode_t mode, struct err *e)
 
 	if (!*copy)
 		return err_set(e, ERR_IO, "cannot make a directory with an empty name");
-	if (mkdir(path, mode) == 0) /* mostly only the last one is missing */
+	if (new_dir(path, mode) == 0) /* mostly only the last one is missing */
 		return 0;
 	for (char *p = copy + 1; *p; p++) {
 		if (*p != '/')

@@ -18,6 +18,13 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
  * `.<name>.tmp.<pid>` and is harmless. */
 int fs_write_atomic(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
 
+/* Is it the directory of a group: writable for its group, and not sticky? What is made in one by
+ * fs_create(), fs_write_atomic() or fs_mkdirs(), and has the directory's group (setgid keeps that
+ * so), is for the group what it is for its owner, whatever the umask. */
+bool fs_shared(const char *dir);
+/* open(2) for writing with O_CREAT and O_CLOEXEC: a descriptor, or -1 with errno. */
+int fs_create(const char *path, int flags, mode_t mode);
+
 int fs_mkdirs(const char *path, mode_t mode, struct err *e); /* with parents; existing is fine */
 /* absent is fine; never follows links */
 int fs_remove_tree(const char *path, struct err *e);

@@ -121,7 +121,7 @@ static int take_lock(struct nightly *n, int *fd, struct err *e)
 	char held[LOCK_TEXT_MAX + 1], host[65], boot[37], since[32];
 	bool locked;
 
-	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	*fd = fs_create(path, O_RDWR, 0600);
 	if (*fd < 0)
 		return err_sys(e, ERR_IO, "%s", path);
 	locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <argp.h>
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/base/user.h"
 #include "orchestrator/cmd/bisect.h"
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/outlets.h"
@@ -243,14 +242,6 @@ static int show(struct workspace *w, const struct args *a, struct err *e)
 }
 
 /* -- saying ----------------------------------------------------------------------------------- */
-
-/* Whoever types; a number where the system has no name for it. */
-static char *user_name(void)
-{
-	const struct passwd *p = getpwuid(getuid());
-
-	return p && *p->pw_name ? xstrdup(p->pw_name) : xasprintf("uid %u", (unsigned)getuid());
-}
 
 static int may_become(const struct regression_row *r, enum regression_state to, struct err *e)
 {

@@ -7,6 +7,7 @@
 
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/base/user.h"
 #include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/progress.h"
 #include "orchestrator/cmd/view.h"
@@ -42,12 +43,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 struct glance {
 	const struct campaign_row *row;
 	struct view view;
-	struct strv expired; /* what changed in the environment since the fix */
+	struct strv submitters; /* besides row->user */
+	struct strv expired;    /* what changed in the environment since the fix */
 };
 
 static void glance_done(struct glance *g)
 {
 	view_done(&g->view);
+	strv_free(&g->submitters);
 	strv_free(&g->expired);
 }
 
@@ -63,6 +66,8 @@ static int load(struct workspace *w, const struct campaign_row *row, bool asked,
 	*g = (struct glance){.row = row};
 	rc = view_load(w, row->id, r, &g->view, e);
 	if (rc == 0)
+		rc = query_campaign_submitters(w->db, row->id, &g->submitters, e);
+	if (rc == 0)
 		rc = drive_expired(w, row, &g->expired, e);
 	recipe_free(r);
 	return rc;
@@ -77,6 +82,19 @@ static void print_expired(const struct glance *g)
 
 		printf("        %s\n", change);
 	}
+}
+
+/* In a workspace of one user it is no news. */
+static void print_users(const struct glance *g)
+{
+	_cleanup_free_ char *me = user_name();
+
+	if (!g->row->user || (str_eq(g->row->user, me) && !g->submitters.n))
+		return;
+	printf("      begun by %s", g->row->user);
+	for (size_t i = 0; i < g->submitters.n; i++)
+		printf("%s%s", i ? ", " : "; jobs also by ", g->submitters.v[i]);
+	putchar('\n');
 }
 
 static void print_next(const struct workspace *w, const struct glance *g)
@@ -106,6 +124,7 @@ static void print_short(const struct workspace *w, const struct glance *g)
 	printf("%4lld  %-24s %-8s %-6s %s  %lld trials, %s\n      %s%s%s\n", (long long)r->id, name,
 	       campaign_state_name(r->state), r->scheduler, when, (long long)g->view.trials_all,
 	       cost, shown, running ? "; left: " : "", running ? left : "");
+	print_users(g);
 	if (r->reason && !strstr(stage, r->reason))
 		printf("      %s\n", reason);
 	print_next(w, g);
@@ -125,6 +144,7 @@ static void print_whole(const struct workspace *w, const struct glance *g,
 	view_lines(&g->view, clock_utc_us(w->clock), &style, &lines);
 	for (size_t i = 0; i < lines.n; i++)
 		printf("%s\n", lines.v[i]);
+	print_users(g);
 	if (!g->view.driver)
 		print_next(w, g);
 	print_expired(g);
@@ -132,7 +152,7 @@ static void print_whole(const struct workspace *w, const struct glance *g,
 
 static struct json *to_json(const struct workspace *w, const struct glance *g)
 {
-	struct json *o = json_object(), *expired = json_array();
+	struct json *o = json_object(), *expired = json_array(), *also = json_array();
 
 	json_set_i64(o, "campaign", g->row->id);
 	json_set_text(o, "name", g->row->name);
@@ -140,6 +160,10 @@ static struct json *to_json(const struct workspace *w, const struct glance *g)
 	json_set_text(o, "reason", g->row->reason);
 	json_set_text(o, "scheduler", g->row->scheduler);
 	json_set_text(o, "mode", run_mode_name(g->row->mode));
+	json_set_text(o, "user", g->row->user);
+	for (size_t i = 0; i < g->submitters.n; i++)
+		json_add_text(also, g->submitters.v[i]);
+	json_set(o, "also_submitted_by", also);
 	json_set_i64(o, "created_us", g->row->created_us);
 	view_json(&g->view, clock_utc_us(w->clock), o);
 	json_set_bool(o, "driven", g->view.driver != NULL);

@@ -2,6 +2,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -10,6 +11,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/paths.h"
 #include "orchestrator/base/proc.h"
+#include "orchestrator/base/user.h"
 #include "orchestrator/cmd/drive.h"
 
 extern const struct cmd cmd_stop;
@@ -54,8 +56,23 @@ static bool owner_lives(const struct lease *l)
 	return !str_eq(host, l->host) || proc_alive(&id);
 }
 
-/* A live owner on this host is asked to stop by itself: it knows what is in flight. */
-static bool ask_owner(const struct lease *l, struct err *e)
+static int not_ours(const struct proc_id *id, struct err *e)
+{
+	_cleanup_free_ char *proc = xasprintf("/proc/%d", (int)id->pid), *owner = NULL;
+	struct stat st;
+
+	if (errno != EPERM || stat(proc, &st))
+		return err_sys(e, ERR_IO, "cannot signal process %d", (int)id->pid);
+	owner = user_name_of(st.st_uid);
+	return err_set(e, ERR_STATE,
+		       "process %d of %s drives it: %s stops it, or `fettle stop --drain` lets the "
+		       "running blocks end and then stops it",
+		       (int)id->pid, owner, owner);
+}
+
+/* A live owner on this host is asked to stop by itself: it knows what is in flight. 1: it did, 0:
+ * there is none. */
+static int ask_owner(const struct lease *l, struct err *e)
 {
 	struct proc_id id = {(pid_t)l->pid, l->start_ticks};
 	struct timespec nap = {.tv_nsec = 50 * 1000000};
@@ -63,14 +80,20 @@ static bool ask_owner(const struct lease *l, struct err *e)
 
 	proc_host(host, boot);
 	if (!str_eq(host, l->host) || !proc_alive(&id))
-		return false;
-	if (kill(id.pid, SIGTERM) < 0) {
-		err_sys(e, ERR_IO, "cannot signal process %d", id.pid);
-		return false;
-	}
+		return 0;
+	if (kill(id.pid, SIGTERM) < 0)
+		return errno == ESRCH ? 0 : not_ours(&id, e);
 	for (int ms = 0; ms < OWNER_WAIT_MS && proc_alive(&id); ms += 50)
 		nanosleep(&nap, NULL);
 	return !proc_alive(&id);
+}
+
+/* A job that could not be cancelled, above all: it may be another user's. */
+static void say_note(void *ctx, const struct progress *p)
+{
+	(void)ctx;
+	if (p->kind == PROGRESS_NOTE)
+		fprintf(stderr, "fettle stop: %s\n", p->text);
 }
 
 static int stop_here(struct workspace *w, int64_t id, const struct args *a, struct err *e)
@@ -79,6 +102,7 @@ static int stop_here(struct workspace *w, int64_t id, const struct args *a, stru
 	struct campaign_options o = {.agent = agent,
 				     .helper = helper,
 				     .take_over = a->drive.take_over,
+				     .tell = say_note,
 				     .sched = a->drive.scheduler ? sched_find(a->drive.scheduler)
 								 : NULL,
 				     .spec = a->drive.fake_spec};
@@ -131,8 +155,9 @@ static int stop(struct workspace *w, const struct args *a, struct err *e)
 		return rc;
 	if (a->drain)
 		return drain(w, id, held && owner_lives(&l), a, e);
-	if (!(held && ask_owner(&l, e)))
-		rc = stop_here(w, id, a, e);
+	if (held && (rc = ask_owner(&l, e)) < 0)
+		return rc;
+	rc = rc > 0 ? 0 : stop_here(w, id, a, e);
 	if (rc == 0) {
 		_cleanup_free_ char *command = drive_command("resume", w, id);
 

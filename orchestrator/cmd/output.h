@@ -7,7 +7,8 @@
 #include "orchestrator/base/str.h"
 
 /* `file` NULL or "-": stdout. An older file stays as it was when the new one cannot be written. A
- * file is made 0600: reports hold command lines and paths; share them on purpose. */
+ * file is made 0600 (for a group in its directory, see fs_shared()): reports hold command lines and
+ * paths; share them on purpose. */
 int output_write(const char *file, const struct buf *text, struct err *e);
 
 #endif

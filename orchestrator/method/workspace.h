@@ -23,8 +23,9 @@ const char *workspace_default(const char *given);
  * blocks themselves. */
 #define WORKSPACE_MEMORY ":memory:"
 
-/* Open it; DB_CREATE makes directory (0700), blocks/ and database first. An absent workspace in the
- * other modes is ERR_NOT_FOUND with what to type. */
+/* Open it; DB_CREATE makes directory (0700, as is what lies in it: private; in a directory that its
+ * group may write everything is for the group, see fs_shared()), blocks/ and database first. An
+ * absent workspace in the other modes is ERR_NOT_FOUND with what to type. */
 int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock,
 		   struct workspace **out, struct err *e);
 void workspace_close(struct workspace *w); /* NULL is fine */

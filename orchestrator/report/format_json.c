@@ -26,6 +26,8 @@ static struct json *campaign(const struct report *r)
 	json_set_text(o, "mode", run_mode_name(c->mode));
 	json_report_text(o, "scheduler", c->scheduler);
 	json_report_text(o, "workspace", r->workspace);
+	json_report_text(o, "user", c->user);
+	json_report_texts(o, "also_submitted_by", &r->submitters);
 	json_report_time(o, "created_utc", c->created_us);
 	json_report_time(o, "ended_utc", c->ended_us);
 	return o;

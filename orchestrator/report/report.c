@@ -85,6 +85,7 @@ void report_free(struct report *r)
 	}
 	load_effects_done(&r->fix_effects);
 	campaign_row_done(&r->campaign);
+	strv_free(&r->submitters);
 	free(r->environment);
 	free(r->workspace);
 	free(r->logs);
@@ -179,6 +180,7 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 	r->workspace = xstrdup(workspace);
 	r->unit = xstrdup(def ? def->unit : "");
 	if ((rc = query_campaign_get(db, campaign, &r->campaign, e)) == 0 &&
+	    (rc = query_campaign_submitters(db, campaign, &r->submitters, e)) == 0 &&
 	    (rc = query_verdicts(db, campaign, &l.verdicts, &l.n_verdicts, e)) == 0 &&
 	    (rc = load_stages(&l, e)) == 0 && (rc = load_baseline(&l, e)) == 0 &&
 	    (rc = load_hypotheses(&l, e)) == 0 && (rc = load_fix(&l, e)) == 0 &&

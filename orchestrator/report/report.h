@@ -157,6 +157,7 @@ enum report_target {
 
 struct report {
 	struct campaign_row campaign;
+	struct strv submitters;      /* users other than campaign.user who submitted jobs of it */
 	const struct recipe *recipe; /* borrowed */
 	char *workspace;             /* absolute path */
 	/* URLs from where the page will lie: of the workspace, that of the index (heap); NULL:

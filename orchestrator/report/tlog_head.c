@@ -6,6 +6,21 @@
 #include "orchestrator/report/doc.h"
 #include "orchestrator/report/tlog.h"
 
+/* Names are a system's: no marks to escape in them. */
+static void who(const struct report *r, struct doc *doc)
+{
+	struct buf others = {0};
+
+	for (size_t i = 0; i < r->submitters.n; i++)
+		buf_printf(&others, "%s%s", i ? ", " : "", r->submitters.v[i]);
+	if (r->campaign.user && others.len)
+		doc_printf(doc, "Begun by %s; jobs were also submitted by %s.\n", r->campaign.user,
+			   others.data);
+	else if (r->campaign.user)
+		doc_printf(doc, "Begun by %s.\n", r->campaign.user);
+	buf_free(&others);
+}
+
 void tlog_head(const struct report *r, struct doc *doc)
 {
 	const struct campaign_row *c = &r->campaign;
@@ -21,6 +36,7 @@ void tlog_head(const struct report *r, struct doc *doc)
 	if (c->ended_us > 0)
 		doc_printf(doc, ", ended %s", doc_time_text(ended, c->ended_us));
 	doc_printf(doc, ".\nWorkspace `%s`.\n", r->workspace);
+	who(r, doc);
 }
 
 static void guard_text(const struct guard *g, struct doc *doc)

@@ -181,7 +181,7 @@ static bool read_claim(const struct strv *dirs, struct proc_id *out, char boot_i
 static void note_cancel(const struct sched_run *s, const char *token)
 {
 	_cleanup_free_ char *path = hint_path(s, token, ".cancel");
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int fd = fs_create(path, O_WRONLY, 0600);
 
 	if (fd >= 0)
 		close(fd);
@@ -495,7 +495,7 @@ static int check_free(struct sched_run *s, struct err *e)
 static int spawn_agent(struct sched_run *s, const struct sched_job *job, int lock,
 		       struct proc_id *out, struct err *e)
 {
-	int fd = open(job->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), rc;
+	int fd = fs_create(job->output, O_WRONLY | O_APPEND, 0600), rc;
 	struct proc_spawn spawn = {.file = s->c.agent,
 				   .env = job->env,
 				   .workdir = job->workdir,
@@ -573,7 +573,7 @@ static int start_job(struct sched_run *s, const struct sched_job *job, char id[6
 static int one_at_a_time(const struct sched_run *s, struct err *e)
 {
 	_cleanup_free_ char *path = hint_path(s, "lock", "");
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int fd = fs_create(path, O_RDWR, 0600);
 
 	if (fd < 0)
 		return err_sys(e, ERR_IO, "cannot open %s", path);
@@ -660,10 +660,14 @@ static int local_cancel(struct sched_run *s, const char *id, struct err *e)
 {
 	struct job *j = find_by_id(s, id);
 
-	(void)e;
 	if (!j)
 		return 0;
 	refresh(s, j);
+	if (!j->ended && kill(j->proc.pid, 0) && errno == EPERM)
+		return err_set(e, ERR_STATE,
+			       "%s is run by another user of this workspace: only they, or root, "
+			       "can end it",
+			       j->token);
 	if (!j->ended) {
 		j->cancelled = true;
 		note_cancel(s, j->token);

@@ -451,6 +451,7 @@ static inline struct report sample_report(void)
 			     .recipe_path = "/home/me/demo.lua",
 			     .recipe_hash = "00000000000000001111111111111111",
 			     .scheduler = "slurm",
+			     .user = "ada",
 			     .state = CAMPAIGN_DONE,
 			     .mode = MODE_QUICK,
 			     .seed = UINT64_MAX,
