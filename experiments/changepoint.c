@@ -106,6 +106,8 @@ static double information(const struct series *s)
 
 	if (!s->p.autocorrelation || s->n < 8)
 		return 1;
+	if (s->p.inform > 0)
+		return fmin(s->p.inform, 1);
 	room = xcalloc(s->n, sizeof(*room));
 	r = squared_step(s, 2, room) / squared_step(s, 1, room) - 1;
 	free(room);
@@ -570,6 +572,15 @@ size_t cp_detect(const double *v, size_t n, const struct cp_params *params, stru
 	free(weak);
 	series_close(&s);
 	return changes;
+}
+
+double cp_information(const double *v, size_t n)
+{
+	struct series s = series_open(v, n, &cp_strict);
+	double out = s.inform;
+
+	series_close(&s);
+	return out;
 }
 
 size_t cp_suspects(const double *v, size_t n, size_t newest, struct cp_point *out)

@@ -33,6 +33,7 @@ struct cp_params {
 	bool merge_fix;       /* a deletion renews both neighbours, not only the right one */
 	bool weak_to_kappa;   /* first test up to the end that the search chose for the segment */
 	bool autocorrelation; /* t and df shrink when neighbouring points resemble each other */
+	double inform;        /* by this factor (cp_information); 0: as these points say */
 };
 enum { CP_WINDOW_MAX = 1024 }; /* the search is quadratic in it; a larger one is cut to this */
 
@@ -62,6 +63,10 @@ struct cp_point {
 
 /* Change points of v[0..n) in ascending order. out has room for n. Returns their number. */
 size_t cp_detect(const double *v, size_t n, const struct cp_params *params, struct cp_point *out);
+
+/* What a point is worth of an independent one, in (0, 1]: on few points a guess, so that those of a
+ * longer past are asked where there are any. */
+double cp_information(const double *v, size_t n);
 
 /* Change points of cp_otava that are among the `newest` measured points, ascending: each is a
  * suspicion unless it was one before (an index within CP_SAME of it). They are those of

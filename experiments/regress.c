@@ -20,6 +20,8 @@ static const double PAIRS_ALPHA = 0.01;
 static const double HISTORY_ALPHA = 0.0005;
 /* Of each of two nights that agree. */
 static const double AGREE_P = 0.002;
+/* Of each of three and more that all agree. */
+static const double ALL_AGREE_P = 0.01;
 static const double HOPELESS_P = 0.1;
 static const double HANG_SD = 5;
 static const double HANG_SHARE = 0.05; /* of nights: that much wider than the others */
@@ -327,6 +329,15 @@ static double lower_median(const struct regress_case *c, const double *y, size_t
 	return y[0];
 }
 
+/* Three nights and more, none of which is like those before. */
+static bool all_agree(const struct regress_case *c, const double *y, size_t nights)
+{
+	for (size_t i = 0; i < nights; i++)
+		if (regress_fresh_p(&c->before, y[i], 1, c->sign) > ALL_AGREE_P)
+			return false;
+	return nights >= REGRESS_SEEN;
+}
+
 /* A change of level has the same size again; what is far from it may be another bad night. */
 static bool unlike(const struct regress_case *c, double y)
 {
@@ -358,7 +369,7 @@ void regress_judge_history(const struct regress_case *c, const double *y, size_t
 	out->lo = out->est - half;
 	out->hi = out->est + half;
 	alpha = nights > 1 ? AGREE_P : HISTORY_ALPHA * share(c->attempt);
-	if (out->p <= alpha && effect >= c->min_effect &&
+	if ((out->p <= alpha || all_agree(c, y, nights)) && effect >= c->min_effect &&
 	    c->seen + regress_nights_that_show(c, y, nights) >= REGRESS_SEEN &&
 	    (!unlike(c, y[nights - 1]) || regress_nights_that_show(c, y, nights) > 1))
 		out->answer = REGRESS_SHOWN;

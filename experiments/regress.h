@@ -140,6 +140,7 @@ void regress_judge_pairs(const double *d, size_t n, int sign, double min_effect,
  * suspected (`suspected`: its level; NaN: not known) shows nothing alone. Two bad nights in a row
  * are no change either: with the nights of the suspicion that show it (`seen`), REGRESS_SEEN must.
  * Where the median is that of two nights or more, each of two has p <= 0.002: no share is needed.
+ * Nor where each of three or more has p <= 0.01.
  */
 struct regress_case {
 	struct regress_noise before;

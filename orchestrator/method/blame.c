@@ -23,8 +23,9 @@ enum {
 	LOOK_AHEAD = 5,  /* points after the change that say whether a series moved */
 	CAUSES_MAX = 10, /* more help nobody */
 	METRICS_MAX = 3,
-	BEFORE_LEAST = 3, /* points that a level needs, for a hint */
-	NEAR_NIGHTS = 1,  /* a known change so near to a turn belongs to it */
+	BEFORE_LEAST = 3,  /* points that a level needs, for a hint */
+	ABOUT_NIGHTS = 30, /* after the first sign of an event, in which it began */
+	NEAR_NIGHTS = 1,   /* a known change so near to a turn belongs to it */
 };
 
 /* Environments by number, read once; names of keys by number. */
@@ -245,7 +246,7 @@ static void find_window(struct past *w, const struct past_series *s,
 			const struct regress_span *event, double gained, struct regress_window *out)
 {
 	size_t from = past_at(s, event->first - REGRESS_SLACK - 1),
-	       to = past_at(s, event->day) + LOOK_AHEAD;
+	       to = past_at(s, event->last) + LOOK_AHEAD;
 	double step = gain(s->row.better, gained);
 
 	if (past_context(s) || s->row.role != SERIES_CURRENT)
@@ -654,11 +655,15 @@ static bool is_member(const struct change_row *c, int64_t regression)
 	return c->regression == regression && c->level != CHANGE_DISMISSED;
 }
 
-/* Nights about the clearest member in which the event may lie: what its members say of them. */
-static struct regress_span about(const struct past *w, int64_t regression,
-				 const struct change_row *lead)
+/* Nights in which the event may lie: from what its members say of it until it was found, and when
+ * it is confirmed until then: nights of a suspicion that it began with may have been bad ones only.
+ */
+static struct regress_span about(struct past *w, int64_t regression, const struct change_row *lead)
 {
+	const struct regression_row *r = past_regression(w, regression);
+	const char *known = r && *r->confirmed_night ? r->confirmed_night : lead->found_night;
 	struct regress_span out = past_span(lead);
+	int64_t until = *known ? regress_day(known) : out.last;
 
 	for (size_t i = 0; i < w->n_changes; i++) {
 		struct regress_span s = past_span(&w->changes[i]);
@@ -669,6 +674,9 @@ static struct regress_span about(const struct past *w, int64_t regression,
 		out.first = s.first < out.first ? s.first : out.first;
 		out.last = s.last > out.last ? s.last : out.last;
 	}
+	out.last = until > out.last ? until : out.last;
+	if (out.last > out.day + ABOUT_NIGHTS)
+		out.last = out.day + ABOUT_NIGHTS;
 	return out;
 }
 

@@ -107,6 +107,8 @@ static void strict_points(struct track *t, const struct past_series *s)
 	size_t used, from = s->start;
 
 	params.min_magnitude = s->min_effect;
+	/* how alike its nights are is known from before the new normal as well */
+	params.inform = s->start ? cp_information(s->value, s->n) : 0;
 	used = cp_detect(s->calm, n, &params, v);
 	for (size_t i = 0; i < used; i++) {
 		size_t at = s->start + v[i].index;
