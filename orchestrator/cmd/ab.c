@@ -120,8 +120,55 @@ static int put_number(struct buf *b, const char *option, const char *text, doubl
 	return 0;
 }
 
+/* "mem_mib_per_cpu", "4096M": in a recipe memory is in GiB. */
+static void put_memory(struct buf *b, const char *key, const char *value)
+{
+	const char *mib = strstr(key, "mib");
+	int64_t n = 0;
+	_cleanup_free_ char *digits = xstrndup(value, strlen(value) - 1);
+
+	str_to_i64(digits, &n);
+	buf_printf(b, "%.*sgib%s = %.17g,\n", (int)(mib - key), key, mib + 3, (double)n / 1024);
+}
+
+static void put_job_options(struct buf *b, const struct job_options *o)
+{
+	for (const struct job_option *k = job_option_table; o && k->key; k++) {
+		_cleanup_free_ char *value = job_option_value(o, k);
+
+		if (!value)
+			continue;
+		switch (k->kind) {
+		case JOB_OPTION_TEXT:
+			buf_printf(b, "%s = ", k->key);
+			put_quoted(b, value);
+			buf_str(b, ",\n");
+			break;
+		case JOB_OPTION_COUNT:
+			buf_printf(b, "%s = %s,\n", k->key, value);
+			break;
+		case JOB_OPTION_MIB:
+			put_memory(b, k->key, value);
+			break;
+		}
+	}
+}
+
+static bool has_options(const struct job_options *o)
+{
+	for (const struct job_option *k = job_option_table; o && k->key; k++) {
+		_cleanup_free_ char *value = job_option_value(o, k);
+
+		if (value)
+			return true;
+	}
+	return false;
+}
+
 static bool has_section(const struct ab *ab, const char *section)
 {
+	if (str_eq(section, "resources") && has_options(ab->options))
+		return true;
 	for (size_t i = 0; i < AB_FIELDS; i++)
 		if (ab->field[i] && str_eq(fields[i].section, section))
 			return true;
@@ -150,6 +197,8 @@ static int put_section(struct buf *b, const struct ab *ab, const char *section, 
 					fields[i].type == PERCENT ? 0.01 : 1, e);
 		buf_str(b, ",\n");
 	}
+	if (str_eq(section, "resources"))
+		put_job_options(b, ab->options);
 	if (*section)
 		buf_str(b, "},\n");
 	return rc;
@@ -246,6 +295,20 @@ char *ab_label(const struct kvs *d, const struct strv *command)
 	return strlen(text) <= LABEL_BYTES_MAX ? TAKE(text) : xstrdup("B");
 }
 
+static void put_container(struct buf *b, const struct container *c)
+{
+	if (!c || !c->runtime)
+		return;
+	buf_str(b, "container = {\nimage = ");
+	put_quoted(b, c->image);
+	buf_str(b, ",\nruntime = ");
+	put_quoted(b, c->runtime);
+	buf_str(b, ",\n");
+	put_list(b, "mounts", &c->mounts);
+	put_list(b, "args", &c->args);
+	buf_str(b, "},\n");
+}
+
 static int put_workload(struct buf *b, const struct ab *ab, struct err *e)
 {
 	int rc;
@@ -257,6 +320,7 @@ static int put_workload(struct buf *b, const struct ab *ab, struct err *e)
 	buf_str(b, ",\n");
 	put_env(b, &ab->base);
 	put_list(b, "secrets", &ab->secrets);
+	put_container(b, ab->container);
 	if (ab->metrics_file)
 		buf_str(b, "metrics = { file = true },\n");
 	if ((rc = put_section(b, ab, "window", e)) == 0 &&

@@ -12,6 +12,9 @@
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/str.h"
 
+struct container;
+struct job_options;
+
 /* Options that go into the recipe as they are, by AB_ number. */
 enum ab_field {
 	AB_NAME,
@@ -60,6 +63,9 @@ struct ab {
 	struct strv limits;         /* METRIC>=VALUE, METRIC<=VALUE */
 	struct strv secrets;
 	char *workdir; /* absolute */
+	/* What no option of `fettle ab` asks for; borrowed, NULL: nothing. */
+	const struct container *container;
+	const struct job_options *options;
 };
 
 /* What B has that A has not, which has `captured` (the environment of the campaign) where `base`

@@ -71,24 +71,28 @@ static const struct fingerprint_key *fingerprint_of(const struct recipe *r, cons
 	return NULL;
 }
 
-/* What two settings cannot be told apart with `fettle ab` for; NULL: nothing. Static. */
-static const char *not_for_ab(const struct recipe *r, const struct config *c)
+/* What a recipe of two settings cannot hold; NULL: nothing. Static. */
+static const char *not_for_recipe(const struct config *c)
 {
-	if (r->workload.container.runtime)
-		return "the workload runs in a container, which `fettle ab` does not start";
-	for (const struct job_option *k = job_option_table; k->key; k++) {
-		_cleanup_free_ char *value = job_option_value(&r->resources.options, k);
-
-		if (value)
-			return "its jobs have options that `fettle ab` cannot ask for";
-	}
 	for (size_t i = 0; i < c->argv.n; i++)
 		if (strstr(c->argv.v[i], CONFIGFILE_MARK))
-			return "it reads settings from a configuration file of its own";
+			return "the fix sets something in a configuration file that fettle writes";
 	for (size_t i = 0; i < c->env.n; i++)
 		if (!c->env.v[i].value)
 			return "it takes variables out of the environment";
 	return NULL;
+}
+
+/* Can `fettle ab` ask the same? */
+static bool fits_ab(const struct recipe *r)
+{
+	for (const struct job_option *k = job_option_table; k->key; k++) {
+		_cleanup_free_ char *value = job_option_value(&r->resources.options, k);
+
+		if (value)
+			return false;
+	}
+	return !r->workload.container.runtime;
 }
 
 static char *why_not(const struct recipe *r, const struct config *c, const struct cause_row *cause)
@@ -100,10 +104,12 @@ static char *why_not(const struct recipe *r, const struct config *c, const struc
 	if (!cause->was && !variable)
 		return xstrdup("its old value is not known");
 	if (!k || (!k->set.env.n && !k->set.command.n))
-		return xstrdup("the recipe's `fingerprint` does not say how");
+		return xstrdup(str_eq(cause->key, "container")
+				       ? "another image is none of what `set` puts back"
+				       : "the recipe's `fingerprint` does not say how");
 	if (k->set.command.n && !r->canary.blocks)
 		return xstrdup("it is set by another command, and a fix has arguments of its own");
-	if ((reason = not_for_ab(r, c)))
+	if ((reason = not_for_recipe(c)))
 		return xstrdup(reason);
 	return NULL;
 }
@@ -166,6 +172,7 @@ static void set_workload(struct question *q, const struct recipe *r)
 	set_count(q, AB_TRIAL_S, w->trial_limit_s);
 	strv_copy(&q->ab.secrets, &w->secrets);
 	q->ab.workdir = xstrdup(w->workdir);
+	q->ab.container = &w->container;
 }
 
 static void set_resources(struct question *q, const struct resources *r)
@@ -185,6 +192,7 @@ static void set_resources(struct question *q, const struct resources *r)
 	set_field(q, AB_NODELIST, xstrdup(r->nodelist));
 	set_field(q, AB_EXCLUDE, xstrdup(r->exclude));
 	set_field(q, AB_LAUNCHER, xstrdup(r->launcher));
+	q->ab.options = &r->options;
 }
 
 /* "bisect-3-nvidia_driver": letters of a key are those of a campaign's name, or "_". */
@@ -307,7 +315,8 @@ static int plan_key(struct workspace *w, const struct bisect *b, const struct re
 		text_sh(&command, w->root);
 		ab_command(&q.ab, &q.difference, &command);
 		k->recipe = buf_take(&recipe);
-		k->command = buf_take(&command);
+		if (fits_ab(r))
+			k->command = buf_take(&command);
 		if (cost(w, b, k, &why) < 0)
 			k->cannot = xstrdup(why.text);
 	}
@@ -410,6 +419,11 @@ static void key_text(const struct bisect *b, const struct bisect_key *k, const c
 	if (k->campaign)
 		buf_printf(out, "; campaign %lld has begun it", (long long)k->campaign);
 	buf_str(out, "\n     ");
+	if (!k->command) {
+		buf_str(out, "by --run: its container or its job options are none that `fettle ab` "
+			     "asks for\n");
+		return;
+	}
 	text_sh(out, program);
 	buf_printf(out, " %s\n", k->command);
 }

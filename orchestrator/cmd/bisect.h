@@ -20,7 +20,7 @@ struct bisect_key {
 	char *cannot;                  /* why it cannot be set; NULL: it can */
 	/* Of one that can: */
 	char *recipe;  /* Lua text */
-	char *command; /* the arguments of fettle for the same */
+	char *command; /* the arguments of fettle for the same; NULL: `fettle ab` has none */
 	char *name;    /* of its campaign */
 	struct outline outline;
 	int64_t campaign; /* that has its verdict, or was begun; 0: none */

@@ -99,6 +99,11 @@ static void apply(struct cause_row *v, size_t n, const char *key, enum answer a,
 		free(v[i].why);
 		v[i].why = both;
 		v[i].proved = a == ANSWER_PROVED;
+		/* as of a re-run: later nights rank the others, and leave this */
+		if (a == ANSWER_PROVED && v[i].score < 1)
+			v[i].score += 1;
+		else if (a == ANSWER_REFUTED)
+			v[i].score = 0;
 	}
 	rank_again(v, n, a == ANSWER_REFUTED ? key : NULL);
 }

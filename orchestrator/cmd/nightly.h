@@ -118,6 +118,7 @@ struct nightly_regression {
 	size_t n_changes;
 	const struct change_row *worst; /* NULL: none */
 	struct series_row series;       /* of that one */
+	bool may_rerun;                 /* a canary shows it: it can be measured again */
 	struct cause_row *causes;
 	size_t n_causes;
 };

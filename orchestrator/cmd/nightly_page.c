@@ -38,6 +38,20 @@ static bool is_level(const struct nightly_regression *r, const struct change_row
 	return c->level == r->row.level;
 }
 
+static int find_canary(struct db *db, struct nightly_regression *r, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && !r->may_rerun && i < r->n_changes; i++) {
+		struct series_row s = {0};
+
+		rc = history_series_get(db, r->changes[i].series, &s, e);
+		r->may_rerun = s.source == SERIES_CANARY;
+		series_row_done(&s);
+	}
+	return rc;
+}
+
 static int fill(struct db *db, struct nightly_regression *r, struct err *e)
 {
 	int rc = history_changes(db, r->row.id, 0, &r->changes, &r->n_changes, e);
@@ -52,7 +66,9 @@ static int fill(struct db *db, struct nightly_regression *r, struct err *e)
 
 		r->worst = better ? c : r->worst;
 	}
-	return rc < 0 || !r->worst ? rc : history_series_get(db, r->worst->series, &r->series, e);
+	if (rc < 0 || !r->worst || (rc = find_canary(db, r, e)) < 0)
+		return rc;
+	return history_series_get(db, r->worst->series, &r->series, e);
 }
 
 int nightly_regressions(struct nightly *n, struct nightly_regression **out, size_t *count,
@@ -145,14 +161,25 @@ static void put_regression(const struct nightly_regression *r, struct buf *b)
 	buf_char(b, '\n');
 }
 
-enum part { PART_ALARM, PART_KNOWN, PART_SUSPECT, PART_BETTER, PART_SHIFT, PART_CLOSED, PARTS };
+enum part {
+	PART_ALARM,
+	PART_KNOWN,
+	PART_SUSPECT,
+	PART_ALONE,
+	PART_BETTER,
+	PART_SHIFT,
+	PART_CLOSED,
+	PARTS
+};
 
-static enum part part_of(const struct regression_row *r)
+static enum part part_of(const struct nightly_regression *v)
 {
+	const struct regression_row *r = &v->row;
+
 	if (r->state != REGRESSION_OPEN && r->state != REGRESSION_ACKNOWLEDGED)
 		return PART_CLOSED;
 	if (r->level == CHANGE_SUSPECT)
-		return PART_SUSPECT;
+		return v->may_rerun ? PART_SUSPECT : PART_ALONE;
 	switch (r->kind) {
 	case REGRESSION_BETTER:
 		return PART_BETTER;
@@ -186,6 +213,8 @@ static void put_regressions(const struct nightly *night, const struct nightly_re
 		[PART_ALARM] = N_("CONFIRMED regressions, open"),
 		[PART_KNOWN] = N_("confirmed regressions, acknowledged"),
 		[PART_SUSPECT] = N_("suspicions (they page nobody; a re-run settles them)"),
+		[PART_ALONE] = N_("suspicions of what fettle does not measure itself (they page "
+				  "nobody; more nights will tell)"),
 		[PART_BETTER] = N_("changes for the better"),
 		[PART_SHIFT] = N_("shifts: the cost moved from one metric to another"),
 		[PART_CLOSED] = N_("closed tonight"),
@@ -196,7 +225,7 @@ static void put_regressions(const struct nightly *night, const struct nightly_re
 		bool head = false;
 
 		for (size_t i = 0; i < n; i++) {
-			if (part_of(&v[i].row) != p)
+			if (part_of(&v[i]) != p)
 				continue;
 			if (!head)
 				buf_printf(b, "\n%s\n", _(heads[p]));

@@ -234,13 +234,23 @@ static void regression_row(struct page *p, const struct regression_view *v)
 }
 
 /* Where each regression stands on the page: what is confirmed and watched as a card of its own. */
-enum shelf { SHELF_CARDS, SHELF_SUSPECTS, SHELF_CLOSED };
+enum shelf { SHELF_CARDS, SHELF_SUSPECTS, SHELF_ALONE, SHELF_CLOSED };
 
-static enum shelf shelf_of(const struct regression_row *r)
+static bool may_rerun(const struct regression_view *v)
 {
-	if (!regression_watched(r))
+	for (size_t i = 0; i < v->n_moved; i++)
+		if (v->moved[i].series.source == SERIES_CANARY)
+			return true;
+	return false;
+}
+
+static enum shelf shelf_of(const struct regression_view *v)
+{
+	if (!regression_watched(&v->row))
 		return SHELF_CLOSED;
-	return r->level == CHANGE_SUSPECT ? SHELF_SUSPECTS : SHELF_CARDS;
+	if (v->row.level != CHANGE_SUSPECT)
+		return SHELF_CARDS;
+	return may_rerun(v) ? SHELF_SUSPECTS : SHELF_ALONE;
 }
 
 static size_t count(const struct page *p, enum shelf shelf)
@@ -248,7 +258,7 @@ static size_t count(const struct page *p, enum shelf shelf)
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n_r; i++)
-		n += shelf_of(&p->r[i].row) == shelf;
+		n += shelf_of(&p->r[i]) == shelf;
 	return n;
 }
 
@@ -267,17 +277,21 @@ static void regression_table(struct page *p, enum shelf shelf)
 	static const struct doc_column c[] = {
 		{"#", true},      {"night", false},  {"state", false},           {"kind", false},
 		{"change", true}, {"series", false}, {"likeliest cause", false}, {"note", false}};
-	bool suspects = shelf == SHELF_SUSPECTS;
 
 	if (count(p, shelf) == 0)
 		return;
-	buf_printf(p->out, "<details%s><summary>", suspects ? " open" : "");
-	buf_printf(p->out, suspects ? _("%zu suspected: a re-run will tell") : _("%zu closed"),
+	buf_printf(p->out, "<details%s><summary>", shelf == SHELF_CLOSED ? "" : " open");
+	buf_printf(p->out,
+		   shelf == SHELF_CLOSED ? _("%zu closed")
+		   : shelf == SHELF_SUSPECTS
+			   ? _("%zu suspected: a re-run will tell")
+			   : _("%zu suspected that fettle does not measure itself: "
+			       "more nights will tell"),
 		   count(p, shelf));
 	put(p, "</summary>");
 	table_head(p, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < p->n_r; i++)
-		if (shelf_of(&p->r[i].row) == shelf)
+		if (shelf_of(&p->r[i]) == shelf)
 			regression_row(p, &p->r[i]);
 	put(p, "</table></div></details>\n");
 }
@@ -292,11 +306,12 @@ static void regressions(struct page *p)
 	else
 		buf_printf(p->out, "<p>%s</p>\n", _("None that is confirmed is open."));
 	for (size_t i = 0; i < p->n_r; i++)
-		if (shelf_of(&p->r[i].row) == SHELF_CARDS)
+		if (shelf_of(&p->r[i]) == SHELF_CARDS)
 			regression_card(p, &p->r[i]);
 	if (any)
 		put(p, "</div>\n");
 	regression_table(p, SHELF_SUSPECTS);
+	regression_table(p, SHELF_ALONE);
 	regression_table(p, SHELF_CLOSED);
 	put(p, "</section>\n");
 }

@@ -146,6 +146,16 @@ measured() {
 	"$FETTLE" regressions -w ws | grep -q 'latency .*of old'
 	canary one
 	[[ $(nightly --night 2026-11-21) == *'nothing moved'* ]]
+	# what looks changed since is a suspicion, of which no re-run is promised
+	{
+		echo time,latency
+		for i in {1..21}; do printf '2026-11-%02d,%d\n' "$i" $((i > 20 ? 150 : 100 + i % 2)); done
+	} >new.csv
+	"$FETTLE" history import -w ws --workload new --metric latency:down new.csv
+	nightly --night 2026-11-21 >page
+	cat page
+	grep -q '^suspicions of what fettle does not measure itself' page
+	! grep -q 're-run settles' page
 }
 
 @test "what people and files call things does not act on the terminal that shows the page" {

@@ -59,11 +59,12 @@ golden() {
 # A canary that ran a night on scheduler fake, in whose series tracking found a regression with three
 # keys of the environment; of these nccl costs 6 %.
 bisection() {
-	cat >c.lua <<-'END'
+	cat >c.lua <<-END
 		return {
 			name = "loader",
-			workload = { command = { "true", "it's" }, workdir = "/", metrics = { file = true },
+			workload = { command = { "true", "it's" }, workdir = "/", metrics = { file = true }, $CONTAINER
 				window = { warmup_steps = 5, steps = 20 }, env = { OMP_NUM_THREADS = "4" } },
+			$RESOURCES
 			objective = "throughput_samples_per_s",
 			canary = { blocks = 2 },
 			fingerprint = {
@@ -82,7 +83,7 @@ bisection() {
 		SELECT id, 1, '2026-11-10', '2026-11-10', '2026-11-10', 'worse', 'confirmed', -0.06, 0 FROM series
 		WHERE role = 'current' AND metric = 'throughput_samples_per_s';
 		INSERT INTO cause(regression, rank, kind, key, was, \"is\", score, proved, why) VALUES
-		(1, 1, 'environment', 'omp', 'close', 'spread', 0.5, 0, 'changed then'),
+		$CAUSE (1, 1, 'environment', 'omp', 'close', 'spread', 0.5, 0, 'changed then'),
 		(1, 2, 'environment', 'nccl', '2.27.3', '2.28.9', 0.4, 0, 'changed then'),
 		(1, 3, 'environment', 'nvidia_driver', '550', '570', 0.3, 0, 'changed then');"
 }
@@ -106,6 +107,25 @@ bisection() {
 	done
 }
 
+@test "regressions bisect: job options and a container go into its own recipe, which fettle ab has no words for" {
+	RESOURCES='resources = { comment = "night", mem_gib_per_cpu = 2, nice = 5 },'
+	CAUSE="(1, 4, 'environment', 'container', 'a', 'b', 0.2, 0, 'changed then')," CONTAINER='container = { image = "/i.sif", runtime = "apptainer", mounts = { "/d:/d" }, args = { "--nv" } },'
+	bisection
+	"$FETTLE" regressions bisect 1 >plan.txt
+	cat plan.txt
+	grep -q 'cannot be set: another image is none of what' plan.txt
+	[ "$(grep -c 'by --run: its container or its job options' plan.txt)" -eq 2 ]
+	[ "$("$FETTLE" regressions bisect 1 --json | jq '[.keys[] | select(.cannot == null) | .command] | unique | length')" = 1 ]
+	run -0 "$FETTLE" regressions bisect 1 --run --fake truth.json -q
+	[[ ${lines[-1]} == 'nccl 2.27.3 -> 2.28.9: measured alone, as it was against as it is: it is the cause, +'* ]]
+	sqlite3 "$FETTLE_WORKSPACE/fettle.db" \
+		"SELECT text FROM recipe_source WHERE campaign = (SELECT max(id) FROM campaign)" | tr '\n' ' ' >recipe.txt
+	cat recipe.txt
+	grep -q 'comment = "night", *nice\|nice = 5, *comment = "night"' recipe.txt
+	grep -q 'mem_gib_per_cpu = 2,' recipe.txt
+	grep -q 'image = "/i.sif", runtime = "apptainer", mounts = { "/d:/d" }, args = { "--nv" }, }' recipe.txt
+}
+
 @test "regressions bisect --run: the answer is kept as the cause's, once" {
 	bisection
 	run -0 "$FETTLE" regressions bisect 1 --run --fake truth.json -q
@@ -115,6 +135,8 @@ bisection() {
 	[ "$(jq -r '[.causes[] | .key + ":" + (.proved | tostring)] | join(" ")' one.json)" = \
 		'nccl:true nvidia_driver:false omp:false' ]
 	[[ $(jq -r '.causes[0].why' one.json) == *'; before that: changed then' ]]
+	# as of a re-run: nights that rank the causes anew keep it
+	[ "$(jq -c '[.causes[] | [.key, .score]]' one.json)" = '[["nccl",1.4],["nvidia_driver",0.3],["omp",0]]' ]
 	# what has its verdict is not run again
 	before=$("$FETTLE" status --json | jq length)
 	run -0 "$FETTLE" regressions bisect 1 --run -q --json

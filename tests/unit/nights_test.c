@@ -235,6 +235,8 @@ static void test_names_cannot_script_the_page(void **state)
 	assert_null(strchr(text, '\033'));
 	assert_contains(text, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;\\x1b[31m");
 	assert_contains(text, "&lt;b&gt;5d6e7f8");
+	assert_contains(text, "1 suspected that fettle does not measure itself: more nights will");
+	assert_null(strstr(text, "a re-run will tell"));
 	for (size_t i = 0; i < ARRAY_LEN(elements); i++)
 		assert_balanced(text, elements[i]);
 	/* nothing is fetched: no address but those within the page */
