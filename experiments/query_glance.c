@@ -10,7 +10,7 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { PACE, RECENT };
+enum { PACE, RECENT, SPENT };
 const char *const query_sql_glance[] = {
 	[PACE] = "SELECT count(*) AS n, min(l.planned_us) AS first_us, max(a.ended_us) AS last_us "
 		 "FROM block b JOIN attempt a ON a.block = b.id AND a.state = 'valid' "
@@ -25,6 +25,13 @@ const char *const query_sql_glance[] = {
 		   "AND m.def = (SELECT id FROM metric_def WHERE name = :metric) "
 		   "AND m.label = (SELECT id FROM labelset WHERE labels = '') AND m.stat = :stat "
 		   "ORDER BY newest.id DESC",
+	/* as in v_cost: a test holds the two against each other */
+	[SPENT] = "SELECT (SELECT count(*) FROM allocation l JOIN attempt a ON a.allocation = l.id "
+		  "JOIN trial t ON t.attempt = a.id WHERE l.campaign = :campaign) AS trials, "
+		  "(SELECT coalesce(sum(coalesce(l.end_us - l.start_us, (SELECT sum(t.wall_us) "
+		  "FROM attempt a JOIN trial t ON t.attempt = a.id WHERE a.allocation = l.id), 0) "
+		  "* max(1, (SELECT count(*) FROM allocation_node n WHERE n.allocation = l.id))), "
+		  "0) / 1e6 FROM allocation l WHERE l.campaign = :campaign) AS node_s",
 	NULL,
 };
 #define SQL(which) query_sql_glance[which]
@@ -78,4 +85,16 @@ int query_stage_recent(struct db *db, int64_t stage, const char *metric, const c
 	v = NULL;
 	*n = used;
 	return 0;
+}
+
+int query_spent(struct db *db, int64_t campaign, int64_t *trials, double *node_s, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(SPENT), "sum up what was spent", e);
+
+	bind_i64(&s, ":campaign", campaign);
+	if (stmt_row(&s)) {
+		*trials = col_i64(&s, "trials");
+		*node_s = col_real(&s, "node_s");
+	}
+	return stmt_close(&s);
 }

@@ -82,7 +82,7 @@ static void warn_expired(struct workspace *w, const struct report *r)
 {
 	_cleanup_(strv_free) struct strv changes = {0};
 
-	if (drive_expired(w, &r->campaign, &changes, NULL) < 0 || changes.n == 0)
+	if (drive_expired(w, &r->campaign, r->recipe, &changes, NULL) < 0 || changes.n == 0)
 		return;
 	fputs("fettle: warning: this fix has expired, since its environment changed; measure it "
 	      "again:\n",

@@ -68,7 +68,7 @@ static int load(struct workspace *w, const struct campaign_row *row, bool asked,
 	if (rc == 0)
 		rc = query_campaign_submitters(w->db, row->id, &g->submitters, e);
 	if (rc == 0)
-		rc = drive_expired(w, row, &g->expired, e);
+		rc = drive_expired(w, row, r, &g->expired, e);
 	recipe_free(r);
 	return rc;
 }

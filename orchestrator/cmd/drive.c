@@ -293,11 +293,11 @@ struct recipe *drive_recipe(struct workspace *w, int64_t campaign)
 	return r;
 }
 
-int drive_expired(struct workspace *w, const struct campaign_row *row, struct strv *changes,
-		  struct err *e)
+int drive_expired(struct workspace *w, const struct campaign_row *row, const struct recipe *r,
+		  struct strv *changes, struct err *e)
 {
 	_cleanup_free_ char *now = NULL;
-	struct recipe *r = NULL;
+	struct recipe *own = NULL;
 	struct fix_row fix = {0};
 	bool found = false;
 	int rc = query_fix_get(w->db, row->id, &fix, &found, e);
@@ -306,13 +306,13 @@ int drive_expired(struct workspace *w, const struct campaign_row *row, struct st
 		if (fingerprint_is_old(fix.fingerprint)) {
 			now = fingerprint_this_machine();
 		} else {
-			r = drive_recipe(w, row->id);
-			rc = fingerprint_now(w, row, r, &now, e);
+			own = r ? NULL : drive_recipe(w, row->id);
+			rc = fingerprint_now(w, row, r ? r : own, &now, e);
 		}
 		if (rc == 0)
 			rc = fingerprint_changes(fix.fingerprint, now, changes, e);
 	}
-	recipe_free(r);
+	recipe_free(own);
 	fix_row_done(&fix);
 	return rc;
 }

@@ -105,9 +105,9 @@ int drive_campaign(const struct cmd *c, struct workspace *w, int64_t id,
 		   const struct drive_options *o);
 
 /* What changed in the environment since the campaign's fix was made, one line a field: the fix has
- * expired. Nothing without a fix. */
-int drive_expired(struct workspace *w, const struct campaign_row *row, struct strv *changes,
-		  struct err *e);
+ * expired. Nothing without a fix. `r`: the campaign's plan, NULL: it is read if need be. */
+int drive_expired(struct workspace *w, const struct campaign_row *row, const struct recipe *r,
+		  struct strv *changes, struct err *e);
 
 /* The stored recipe of a campaign, and its tuning log (free both: recipe_free, report_free). */
 struct report;

@@ -378,7 +378,7 @@ static int run_revalidations(struct nightly *n, struct err *e)
 		rc = query_campaign_get(n->w->db, it->campaign, &row, e);
 		if (rc < 0)
 			return rc;
-		rc = drive_expired(n->w, &row, &changes, e);
+		rc = drive_expired(n->w, &row, NULL, &changes, e);
 		text = join(&changes);
 		if (rc == 0 && changes.n)
 			revalidate(n, it, text);

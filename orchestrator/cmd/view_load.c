@@ -412,16 +412,13 @@ static int load_trials(struct load *l, struct err *e)
 
 static int load_cost(struct load *l, struct err *e)
 {
-	struct cost_row cost;
 	struct view *v = l->v;
-	int rc = query_cost(l->w->db, l->row.id, &cost, e);
+	int rc = query_spent(l->w->db, l->row.id, &v->trials_all, &v->node_s, e);
 
 	if (rc < 0)
 		return rc;
-	v->trials_all = cost.trials_all;
-	v->node_s = cost.node_s;
-	v->spent_node_s = cost.node_s - l->row.resume_node_s;
-	v->spent_trials = cost.trials_all - l->row.resume_trials;
+	v->spent_node_s = v->node_s - l->row.resume_node_s;
+	v->spent_trials = v->trials_all - l->row.resume_trials;
 	if (l->r) {
 		const struct budget *b = &l->r->budget;
 

@@ -26,7 +26,7 @@ write_recipe() {
 		return {
 			name = "$2",
 			workload = {
-				command = { "planted", "--fixed", "--sleep-ms", "1" },
+				command = { "planted", "--fixed" },
 				window = { warmup_steps = 1, steps = 5 },
 				metrics = { file = true },
 			},
@@ -47,7 +47,7 @@ terminal() { /usr/bin/python3 "$TOP/tests/cli/terminal.py" "$@"; }
 shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 
 @test "run: the view shrinks and grows with the terminal and leaves nothing behind" {
-	write_recipe r.lua planted 8
+	write_recipe r.lua planted 5
 	terminal -s 100x40 -d 'effect=size:44x40' -d 'baseline, 1 of 5=size:100x40' -d 'campaign 1 on local=show' -- \
 		"$FETTLE" run -w w r.lua >screens
 	cat screens
@@ -62,7 +62,7 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 	done
 	# At the end no view is left, and all that was told is.
 	[ "$(shown end | grep -cE '^(──|alpha  |driver  |blocks  |left  )')" -eq 0 ]
-	shown end | grep -q '== baseline: 8 blocks of the '
+	shown end | grep -q '== baseline: 5 blocks of the '
 	shown end | grep -q '== validation: '
 	grep -q '^== end 0' screens
 }
@@ -109,7 +109,7 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 }
 
 @test "Ctrl-Z gives the terminal back, fg draws anew; a second Ctrl-C leaves at once" {
-	write_recipe r.lua planted 8
+	write_recipe r.lua planted 5
 	terminal -d 'effect=key:\x1a' -d '\[1\]\+ stopped=fg' \
 		-d 'effect=show' -d 'effect=key:\x03' -- "$FETTLE" run -w w r.lua >screens || true
 	cat screens
@@ -121,7 +121,7 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 }
 
 @test "a terminal that is closed stops the campaign, resumable; under nohup it goes on" {
-	write_recipe r.lua planted 8
+	write_recipe r.lua planted 5
 	run -3 terminal -d 'effect=hang' -- "$FETTLE" run -w w r.lua
 	echo "$output"
 	[ "$("$FETTLE" status -w w --json | jq -r '.[0].state, .[0].reason' | paste -sd' ')" = 'stopped stopped by a signal' ]
@@ -137,7 +137,7 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 }
 
 @test "watch: the view of another process's campaign, its end, and its exit status" {
-	write_recipe r.lua planted 8
+	write_recipe r.lua planted 5
 	"$FETTLE" run -q -w w r.lua >run.out 2>&1 3>&- &
 	campaign=$!
 	for _ in $(seq 600); do

@@ -228,6 +228,8 @@ static void test_the_cost_that_is_added_up_is_that_of_the_store(void **state)
 	struct cost_row cost;
 	struct world w;
 	struct err e = {0};
+	int64_t trials;
+	double node_s;
 
 	(void)state;
 	world_open(&w, 1);
@@ -237,6 +239,9 @@ static void test_the_cost_that_is_added_up_is_that_of_the_store(void **state)
 		assert_ok(query_cost(w.ws->db, w.id, &cost, &e));
 		assert_int_equal(c->trials, cost.trials_all);
 		assert_near(c->node_s, cost.node_s, 1e-6);
+		assert_ok(query_spent(w.ws->db, w.id, &trials, &node_s, &e));
+		assert_int_equal(trials, cost.trials_all);
+		assert_near(node_s, cost.node_s, 1e-6);
 		if (step == CAMPAIGN_WAIT)
 			assert_ok(campaign_wait(c, 60 * 1000000, -1, &e));
 		if (i % 7 == 0) {
