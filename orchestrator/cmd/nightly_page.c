@@ -134,7 +134,7 @@ static void put_change(const struct nightly_regression *r, struct buf *b)
 
 static void put_cause(const struct cause_row *c, struct buf *b)
 {
-	buf_printf(b, "\n     %s ", _("likeliest cause:"));
+	buf_printf(b, "\n     %s", _("likeliest cause: "));
 	regression_cause(c, b);
 	if (c->proved)
 		buf_str(b, _(", proved: the re-run differed in nothing else"));

@@ -139,7 +139,7 @@ static void cause(struct page *p, const struct cause_row *c)
 {
 	_cleanup_free_ char *why = recorded_text(c->why);
 
-	buf_printf(p->out, "<p>%s <b>%s", c->proved ? _("Proved cause:") : _("Likeliest cause:"),
+	buf_printf(p->out, "<p>%s<b>%s", c->proved ? _("Proved cause: ") : _("Likeliest cause: "),
 		   c->kind == CAUSE_NODE ? _("node ") : "");
 	text(p, c->key);
 	put(p, "</b>");
@@ -152,10 +152,12 @@ static void cause(struct page *p, const struct cause_row *c)
 
 static void note(struct page *p, const struct regression_row *r)
 {
+	_cleanup_free_ char *said = recorded_text(r->note);
+
 	if (!r->note)
 		return;
 	put(p, "<p class=\"quote\">");
-	text(p, r->note);
+	text(p, said);
 	put(p, " <span class=\"soft\">");
 	text(p, r->who ? r->who : "fettle");
 	put(p, "</span></p>\n");
@@ -211,6 +213,8 @@ static void regression_card(struct page *p, const struct regression_view *v)
 
 static void regression_row(struct page *p, const struct regression_view *v)
 {
+	_cleanup_free_ char *note = recorded_text(v->row.note);
+
 	buf_printf(p->out,
 		   "<tr id=\"r%lld\"><td class=\"n\">#%lld</td><td>%s</td><td>%s</td><td>%s"
 		   "</td><td class=\"n\">",
@@ -229,7 +233,7 @@ static void regression_row(struct page *p, const struct regression_view *v)
 			from_to(p, v->causes[0].was, v->causes[0].is);
 	}
 	put(p, "</td><td>");
-	text(p, v->row.note);
+	text(p, note);
 	put(p, "</td></tr>\n");
 }
 

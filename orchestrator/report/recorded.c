@@ -37,9 +37,18 @@ static void literal(const char **p, struct buf *out)
 	}
 }
 
+#define NUMBER "0123456789.+-einfax"
+
 static bool is_number(const char *at, size_t n)
 {
-	return n > 0 && strspn(at, "0123456789.+-einfax") >= n;
+	return n > 0 && strspn(at, NUMBER) >= n;
+}
+
+/* Where a conversion ends right before the next one: numbers are told from what follows, of two
+ * texts the second one is all. */
+static const char *next_to(const char *s, bool words)
+{
+	return words ? s : s + strspn(s, NUMBER);
 }
 
 /* Does `fmt` give s? Each conversion takes as little as it can. *weight: how much of it is literal.
@@ -61,7 +70,7 @@ static bool match(const char *fmt, const char *s, struct piece *v, size_t *n, si
 
 		fmt += length;
 		literal(&fmt, &lit);
-		end = lit.len == 0 ? s + strlen(s) : strstr(s, lit.data);
+		end = lit.len ? strstr(s, lit.data) : *fmt ? next_to(s, words) : s + strlen(s);
 		if (!*fmt && lit.len) /* the last literal is the sentence's end */
 			end = str_ends(s, lit.data) ? s + strlen(s) - lit.len : NULL;
 		fits = end && end >= s && (words || is_number(s, (size_t)(end - s)));

@@ -68,6 +68,7 @@ static void list_entry(const struct regression_view *v, const struct regression_
 {
 	const struct regression_moved *m = v->n_moved ? &v->moved[0] : NULL;
 	const char *word = regression_word(&v->row);
+	_cleanup_free_ char *note = recorded_text(v->row.note);
 	size_t used = text_width(word);
 
 	buf_printf(out, "%4lld  ", (long long)v->row.id);
@@ -85,16 +86,16 @@ static void list_entry(const struct regression_view *v, const struct regression_
 		buf_printf(out, _(" and %zu more"), v->n_moved - 1);
 	buf_char(out, '\n');
 	if (v->n_causes) {
-		buf_printf(out, "      %s ",
-			   v->causes[0].proved ? _("proved cause:") : _("likeliest cause:"));
+		buf_printf(out, "      %s",
+			   v->causes[0].proved ? _("proved cause: ") : _("likeliest cause: "));
 		regression_cause(&v->causes[0], out);
 		buf_char(out, '\n');
 	}
-	if (v->row.note) {
+	if (note) {
 		buf_str(out, "      ");
 		text_line(out, v->row.who ? v->row.who : "fettle");
 		buf_str(out, _(": "));
-		text_line(out, v->row.note);
+		text_line(out, note);
 		buf_char(out, '\n');
 	}
 }

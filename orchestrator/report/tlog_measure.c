@@ -83,9 +83,10 @@ static void signal_table(const struct report *r, enum report_dimension d, struct
 
 static void knob_table(const struct report *r, struct doc *doc)
 {
-	static const struct doc_column c[] = {{"knob", false},    {"passed as", false},
-					      {"default", false}, {"seen in the processes", false},
-					      {"class", false},   {"proof asked for", false}};
+	static const struct doc_column c[] = {
+		{"knob", false},          {"passed as", false},
+		{"default value", false}, {"seen in the processes", false},
+		{"class", false},         {"proof asked for", false}};
 
 	doc_title(doc, 3, "Knobs and their values in the baseline");
 	doc_table(doc, c, ARRAY_LEN(c));
