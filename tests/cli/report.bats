@@ -3,6 +3,8 @@
 # report and recommend on a campaign that ran through scheduler fake, and their formats.
 # shellcheck disable=SC2016 # the backquotes of the messages are meant as they are
 
+bats_require_minimum_version 1.5.0
+
 setup_file() {
 	TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	export TOP FETTLE_WORKSPACE=$BATS_FILE_TMPDIR/ws
@@ -135,6 +137,80 @@ fits() {
 	[ "$status" -eq 4 ]
 	run sh -c '"$FETTLE" report >/dev/full'
 	[ "$status" -eq 4 ]
+}
+
+@test "report -o: a full disk or a directory that cannot be written leaves the old file" {
+	mkdir "$BATS_TEST_TMPDIR/small"
+	mount -t tmpfs -o size=100k tmpfs "$BATS_TEST_TMPDIR/small"
+	cd "$BATS_TEST_TMPDIR/small"
+	"$FETTLE" report -o r.md
+	cp r.md ../before
+	head -c 1m /dev/zero >fill 2>/dev/null || true
+	run "$FETTLE" report --format html -o r.md
+	full=$status said=$output
+	mount -o remount,ro .
+	run "$FETTLE" report --format html -o r.md
+	cmp r.md ../before
+	cd ..
+	umount small
+	[ "$full" -eq 4 ]
+	[[ $said == *'cannot write r.md: No space left on device'* ]]
+	[ "$status" -eq 4 ]
+	[[ $output == *'Read-only file system'* ]]
+}
+
+# $1: a workspace; each format of its only campaign, and what is not known is never written as a number
+every_format() {
+	for format in markdown html json csv; do
+		"$FETTLE" report --format $format -w "$1" >"$BATS_TEST_TMPDIR/$format"
+		run ! grep -nwiE '[-+]?nan|[-+]?inf' "$BATS_TEST_TMPDIR/$format"
+	done
+	tidy -q -e "$BATS_TEST_TMPDIR/html"
+	jq -e . "$BATS_TEST_TMPDIR/json" >/dev/null
+	"$FETTLE" report --all -o "$BATS_TEST_TMPDIR/site" "$1"
+	tidy -q -e "$BATS_TEST_TMPDIR/site/index.html"
+}
+
+@test "report: a campaign that runs, and one that was stopped before it had a baseline" {
+	cp -a "$FETTLE_WORKSPACE" "$BATS_TEST_TMPDIR/running"
+	sqlite3 "$BATS_TEST_TMPDIR/running/fettle.db" "UPDATE campaign SET state = 'running', ended_us = 0;
+		UPDATE stage SET open = 1 WHERE kind IN ('screen', 'confirm'); DELETE FROM fix"
+	every_format "$BATS_TEST_TMPDIR/running"
+	grep -q 'still open' "$BATS_TEST_TMPDIR/markdown"
+	grep -q 'running' "$BATS_TEST_TMPDIR/site/index.html"
+	sed 's/mode = "quick",/mode = "quick", budget = { trials = 2 },/' "$BATS_FILE_TMPDIR/c.lua" >"$BATS_TEST_TMPDIR/c.lua"
+	run "$FETTLE" run --anyway "$BATS_TEST_TMPDIR/c.lua" -s fake -q --fake "$BATS_FILE_TMPDIR/truth.json" -w "$BATS_TEST_TMPDIR/stopped"
+	[ "$status" -eq 3 ]
+	every_format "$BATS_TEST_TMPDIR/stopped"
+	grep -q 'Not reached' "$BATS_TEST_TMPDIR/markdown"
+	grep -q 'nothing yet (0 tested)' "$BATS_TEST_TMPDIR/site/index.html"
+}
+
+@test "report: every trial failed" {
+	echo '{"faults":{"failed_trial":1}}' >"$BATS_TEST_TMPDIR/truth.json"
+	run "$FETTLE" run "$BATS_FILE_TMPDIR/c.lua" -s fake -q --fake "$BATS_TEST_TMPDIR/truth.json" -w "$BATS_TEST_TMPDIR/ws"
+	[ "$status" -eq 4 ]
+	every_format "$BATS_TEST_TMPDIR/ws"
+	jq -e '.campaign.state == "failed" and .baseline.mean == null and (.faults | length > 0)' "$BATS_TEST_TMPDIR/json"
+	jq -e '.campaigns[0] | .state == "failed" and .noise == null and .est == null' "$BATS_TEST_TMPDIR/site/index.json"
+}
+
+@test "report: raw logs become links from a file, while they are there" {
+	cp -a "$FETTLE_WORKSPACE" "$BATS_TEST_TMPDIR/ws"
+	mkdir "$BATS_TEST_TMPDIR/r"
+	"$FETTLE" report --format html -w "$BATS_TEST_TMPDIR/ws" -o "$BATS_TEST_TMPDIR/r/r.html"
+	grep -oE 'href="\.\./ws/blocks/[^"]*"' "$BATS_TEST_TMPDIR/r/r.html" | cut -d'"' -f2 | sort -u >"$BATS_TEST_TMPDIR/links"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/links")" -ge 3 ]
+	while read -r link; do [ -d "$BATS_TEST_TMPDIR/r/$link" ]; done <"$BATS_TEST_TMPDIR/links"
+	rm -r "$BATS_TEST_TMPDIR/r/$(head -1 "$BATS_TEST_TMPDIR/links")"
+	"$FETTLE" report --format html -w "$BATS_TEST_TMPDIR/ws" -o "$BATS_TEST_TMPDIR/r/r.html"
+	run ! grep -F "\"$(head -1 "$BATS_TEST_TMPDIR/links")\"" "$BATS_TEST_TMPDIR/r/r.html"
+	grep -q 'Without a link: gone' "$BATS_TEST_TMPDIR/r/r.html"
+	rm -r "$BATS_TEST_TMPDIR/ws/blocks"
+	every_format "$BATS_TEST_TMPDIR/ws"
+	"$FETTLE" report --format html -w "$BATS_TEST_TMPDIR/ws" -o "$BATS_TEST_TMPDIR/r/r.html"
+	grep -q 'They are gone' "$BATS_TEST_TMPDIR/r/r.html"
+	run ! grep 'href="[^#]' "$BATS_TEST_TMPDIR/r/r.html"
 }
 
 @test "report: unknown format, campaign and workspace say what there is" {

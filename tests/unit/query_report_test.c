@@ -112,6 +112,10 @@ static void cost_counts_what_was_used(void **state)
 	assert_true(fabs(c.node_s - (5 + 10 * 2)) < 1e-9);
 	assert_ok(query_allocation_end(st.db, 1, "ok", NULL, NULL, 1000000, 9000000, &e));
 	assert_ok(query_cost(st.db, st.campaign, &c, &e));
+	/* what anybody reads from the view is the same */
+	assert_int_equal(store_count(st.db, "SELECT trials_all * 100 + trials_timed * 10 + "
+					    "(trial_s = 5) FROM v_cost"),
+			 541);
 	assert_true(fabs(c.node_s - (8 + 10 * 2)) <
 		    1e-9); /* the scheduler's word, now that it is there */
 	assert_int_equal(query_cost(st.db, 99, &c, &e), -ERR_NOT_FOUND);
