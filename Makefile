@@ -57,7 +57,7 @@ PC_CFLAGS  := $(sort $(call pc,--cflags,lua5.4 lua-5.4 lua,) $(call pc,--cflags,
 LIBS       ?= $(PC_LIBS)
 
 # CFLAGS, CPPFLAGS and LDFLAGS belong to the caller: added to those of the mode, never instead of them.
-ALLCPP      = -I. -I$(B)/gen -D_GNU_SOURCE $(PC_CFLAGS) $(CPPFLAGS)
+ALLCPP      = -I. -I$(B)/gen -D_GNU_SOURCE $(PC_CFLAGS) $(CPPFLAGS)$(DEFS)
 ALLCFLAGS   = -std=c17 $(WARN) $(OPT.$(MODE)) $(CFLAGS)
 ALLLDFLAGS  = $(LNK.$(MODE)) $(LDFLAGS)
 
@@ -158,9 +158,9 @@ $(B)/%.o: %.c $(B)/flags
 $(B)/gen/%.o: $(B)/gen/%.c $(B)/flags
 	$(Q)$(CC) $(ALLCPP) $(ALLCFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
 # In a build tree these places are never asked for; `install` links with its own.
-$(B)/orchestrator/base/paths.o: CPPFLAGS += -DFETTLE_DATADIR='"/usr/local/share/fettle"' \
+$(B)/orchestrator/base/paths.o: DEFS = $() -DFETTLE_DATADIR='"/usr/local/share/fettle"' \
 	-DFETTLE_LIBEXECDIR='"/usr/local/libexec/fettle"' -DFETTLE_LOCALEDIR='"/usr/local/share/locale"'
-$(B)/orchestrator/base/version.o: CPPFLAGS += -DFETTLE_VERSION='"$(VERSION)"'
+$(B)/orchestrator/base/version.o: DEFS = $() -DFETTLE_VERSION='"$(VERSION)"'
 $(B)/orchestrator/base/version.o: $(B)/version.flags
 
 # FORCE: a file that was deleted must leave its table, and no timestamp tells that.
@@ -328,6 +328,24 @@ dist: ## source archive of HEAD: build/fettle-VERSION.tar.gz
 	@gzip -9nc $(BUILD)/dist/source.tar > $(BUILD)/fettle-$(VERSION).tar.gz && rm $(BUILD)/dist/source.tar
 	@echo $(BUILD)/fettle-$(VERSION).tar.gz
 
+# A package is made of HEAD, as `dist` packs it: into build/deb, build/rpm.
+PACK_VERSION = $(shell printf '%s' '$(VERSION)' | tr - +)
+deb: dist ## Debian packages of HEAD: build/deb/*.deb
+	@rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb
+	@cp $(BUILD)/fettle-$(VERSION).tar.gz $(BUILD)/deb/fettle_$(PACK_VERSION).orig.tar.gz
+	@tar -xzf $(BUILD)/fettle-$(VERSION).tar.gz -C $(BUILD)/deb
+	@cp -r packaging/debian $(BUILD)/deb/fettle-$(VERSION)/debian
+	@printf 'fettle (%s-1) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- The fettle authors <fettle@localhost.localdomain>  %s\n' \
+		'$(PACK_VERSION)' "$$(git log -1 --format=%cD)" > $(BUILD)/deb/fettle-$(VERSION)/debian/changelog
+	@cd $(BUILD)/deb/fettle-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u MODE -u BUILD -u CC \
+		dpkg-buildpackage -us -uc $(DEB_FLAGS)
+rpm: dist ## RPM packages of HEAD: build/rpm/RPMS (RPM_FLAGS=--nodeps where rpm knows no packages)
+	@rm -rf $(BUILD)/rpm && mkdir -p $(BUILD)/rpm/SOURCES
+	@cp $(BUILD)/fettle-$(VERSION).tar.gz $(BUILD)/rpm/SOURCES/fettle-$(PACK_VERSION).tar.gz
+	@env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u MODE -u BUILD -u CC rpmbuild -bb $(RPM_FLAGS) \
+		--define '_topdir $(abspath $(BUILD)/rpm)' --define 'fettle_version $(PACK_VERSION)' \
+		--define 'fettle_source fettle-$(VERSION)' packaging/fettle.spec
+
 # --- lint -----------------------------------------------------------------------------------------
 # Looked up when asked for: fixtures, golden files and corpora are data, as they came.
 texts       = $(sort $(shell find Makefile .ci orchestrator experiments probes recipes tests \
@@ -385,7 +403,7 @@ clean: ## remove every build product
 help: ## this list
 	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 .PHONY: all programs no-slurm no-msgfmt po links workloads test test-build test-run check-unit check-cli check-faults check-slurm \
-	asan valgrind coverage fuzz fuzz-run bench demo deps install uninstall dist \
+	asan valgrind coverage fuzz fuzz-run bench demo deps install uninstall dist deb rpm \
 	objects lint lint-deps $(LINTS:%=check-%) format clean help FORCE
 .SECONDARY:
 -include $(patsubst %.c,$(B)/%.d,$(ALL_SRC)) $(GEN_SRC:.c=.d)

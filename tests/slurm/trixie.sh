@@ -4,11 +4,14 @@
 # Another Slurm than this machine's: that of Debian 13 (24.11), in a root of its own. Needs root, debootstrap and a
 # Debian mirror (about 1 GB and five minutes the first time; the root is kept).
 #
+# Or another Debian: FETTLE_SUITE=bullseye.
+#
 #   trixie.sh make ROOT            make the root with what build and Slurm tests need, unless it is there
 #   trixie.sh run ROOT COMMAND...  run COMMAND there, in these sources, with mounts and processes of its own, and without
 #                                  name servers: slurmctld looks its clients' addresses up, for as long as DNS takes
 set -eu
 readonly MIRROR=${FETTLE_MIRROR:-http://deb.debian.org/debian}
+readonly SUITE=${FETTLE_SUITE:-trixie}
 readonly PACKAGES='bats file gcc jq libc6-dev libcjson-dev libcmocka-dev liblua5.4-dev libopenblas-dev libpcre2-dev
 	libslurm-dev libsqlite3-dev libxxhash-dev libyajl-dev make munge perl pkg-config procps r-mathlib slurm-client
 	slurm-wlm-basic-plugins slurmctld slurmd sqlite3 tzdata util-linux zlib1g-dev'
@@ -20,7 +23,7 @@ make_root() {
 	command -v debootstrap >/dev/null || { echo "trixie.sh: debootstrap is missing: apt-get install debootstrap" >&2; exit 1; }
 	rm -rf "$root"
 	mkdir -p "${root%/*}"
-	debootstrap --variant=minbase --include=ca-certificates trixie "$root" "$MIRROR"
+	debootstrap --variant=minbase --include=ca-certificates "$SUITE" "$root" "$MIRROR"
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # no daemon starts by itself
 	chmod 755 "$root/usr/sbin/policy-rc.d"
 	list=$PACKAGES
@@ -51,7 +54,7 @@ run_in() {
 			HOME=/root LANG=C.UTF-8 LONG= /bin/bash -c "cd \"\$0\" && exec \"\$@\"" "$HERE" "$@"' sh "$@"
 }
 
-[ $# -ge 2 ] || { sed -n '4,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '4,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 command=$1
 root=$2
 shift 2
