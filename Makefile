@@ -292,6 +292,7 @@ deps: ## install what build, tests and lint need
 # --- install --------------------------------------------------------------------------------------
 # Needs no root with PREFIX=$HOME/x. An installed tree may be moved: the program looks beside itself.
 RECIPES     = $(sort $(shell find recipes -type f ! -name '*.pyc'))
+SCRIPTS     = $(shell grep -rlI '^\#!' recipes)
 # Where it is installed is known only now: paths.c again, before the archive that has it too.
 $(B)/install/fettle: programs FORCE
 	@mkdir -p $(@D)
@@ -302,7 +303,7 @@ $(B)/install/fettle: programs FORCE
 to          = $(1):$(2):$(3)
 INSTALLED   = $(call to,$(B)/install/fettle,$(BINDIR)/fettle,755) \
               $(foreach p,$(filter-out fettle,$(notdir $(PROGRAMS))),$(call to,$(B)/$p,$(LIBEXECDIR)/$p,755)) \
-              $(foreach f,$(RECIPES),$(call to,$f,$(DATADIR)/$f,$(if $(filter %.sh %.py,$f),755,644))) \
+              $(foreach f,$(RECIPES),$(call to,$f,$(DATADIR)/$f,$(if $(filter $f,$(SCRIPTS)),755,644))) \
               $(foreach f,$(MAN_FILES),$(call to,$f,$(MANDIR)/man$(subst .,,$(suffix $f))/$(notdir $f),644)) \
               $(foreach f,$(CATALOGUES),$(call to,$f,$(f:$(B)/locale/%=$(LOCALEDIR)/%),644)) \
               $(call to,orchestrator/fettle.bash,$(BASHCOMPDIR)/fettle,644) \
@@ -329,14 +330,17 @@ dist: ## source archive of HEAD: build/fettle-VERSION.tar.gz
 	@echo $(BUILD)/fettle-$(VERSION).tar.gz
 
 # A package is made of HEAD, as `dist` packs it: into build/deb, build/rpm.
+# DEB_MAINTAINER='Name <address>': whoever packages; else who made the newest change.
+DEB_MAINTAINER ?= $(shell git log -1 --format='%an <%ae>')
 PACK_VERSION = $(shell printf '%s' '$(VERSION)' | tr - +)
 deb: dist ## Debian packages of HEAD: build/deb/*.deb
 	@rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb
 	@cp $(BUILD)/fettle-$(VERSION).tar.gz $(BUILD)/deb/fettle_$(PACK_VERSION).orig.tar.gz
 	@tar -xzf $(BUILD)/fettle-$(VERSION).tar.gz -C $(BUILD)/deb
 	@cp -r packaging/debian $(BUILD)/deb/fettle-$(VERSION)/debian
-	@printf 'fettle (%s-1) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- The fettle authors <fettle@localhost.localdomain>  %s\n' \
-		'$(PACK_VERSION)' "$$(git log -1 --format=%cD)" > $(BUILD)/deb/fettle-$(VERSION)/debian/changelog
+	@sed -i 's|@MAINTAINER@|$(DEB_MAINTAINER)|' $(BUILD)/deb/fettle-$(VERSION)/debian/control
+	@printf 'fettle (%s-1) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' \
+		'$(PACK_VERSION)' '$(DEB_MAINTAINER)' "$$(git log -1 --format=%cD)" > $(BUILD)/deb/fettle-$(VERSION)/debian/changelog
 	@cd $(BUILD)/deb/fettle-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u MODE -u BUILD -u CC \
 		dpkg-buildpackage -us -uc $(DEB_FLAGS)
 rpm: dist ## RPM packages of HEAD: build/rpm/RPMS (RPM_FLAGS=--nodeps where rpm knows no packages)
