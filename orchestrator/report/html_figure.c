@@ -43,7 +43,7 @@ const char html_pictures_css[] =
 	"@media screen and (max-width:640px){.scroll svg text{font-size:12px}"
 	".series .scroll svg text{font-size:17px}}.series .scroll{overflow:visible}\n"
 	".ran{fill:var(--data)}.vain{fill:var(--worse)}.open{fill:var(--suspect)}"
-	".cross{stroke:var(--worse);stroke-width:2;fill:none}.strip{fill:var(--soft);opacity:.10}\n"
+	".cross{stroke:var(--ink);stroke-width:1.5;fill:none}.strip{fill:var(--soft);opacity:.10}\n"
 	"details{margin-top:10px}summary{cursor:pointer;color:var(--soft);font-size:13px}\n"
 	"details .wide{max-height:360px;overflow:auto;margin-top:8px}\n"
 	"@media print{.scroll svg{min-width:0}details:not([open]){display:none}"

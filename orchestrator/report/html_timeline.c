@@ -35,6 +35,7 @@ struct timeline {
 	struct svg_axis x; /* seconds since the first began */
 	int64_t first_us;
 	size_t in_vain, lanes, bars;
+	bool unplaced; /* below the nodes a lane of what no node is known of */
 	struct buf *out;
 };
 
@@ -56,6 +57,7 @@ static double at_us(const struct timeline *t, int64_t us)
 static bool measure(struct timeline *t)
 {
 	int64_t last_us = 0;
+	size_t n;
 
 	for (size_t i = 0; i < t->r->n_runs; i++) {
 		const struct run_row *v = &t->r->runs[i];
@@ -63,6 +65,7 @@ static bool measure(struct timeline *t)
 		t->in_vain += in_vain(v);
 		if (!ran(v))
 			continue;
+		t->unplaced |= !report_places(t->r, v->allocation, &n) && t->r->n_hosts != 1;
 		if (t->first_us == 0 || v->start_us < t->first_us)
 			t->first_us = v->start_us;
 		if (v->end_us > last_us)
@@ -120,6 +123,11 @@ static const struct report_stage *stage_of(const struct report *r, int64_t id)
 		if (r->stages[i].id == id)
 			return &r->stages[i];
 	return NULL;
+}
+
+static double lane_y(size_t lane)
+{
+	return TOP + FIGURE_ROW * ((double)lane + 0.5);
 }
 
 /* The lane of a node; t->lanes: it has none. */
@@ -186,14 +194,16 @@ static void draw_bar(struct timeline *t, const struct run_row *v, double y)
 
 static void draw_run(struct timeline *t, const struct run_row *v)
 {
-	for (size_t i = 0; i < t->r->n_places; i++) {
-		size_t lane;
+	size_t n;
+	const struct place_row *p = report_places(t->r, v->allocation, &n);
 
-		if (t->r->places[i].allocation != v->allocation)
-			continue;
-		lane = lane_of(t, t->r->places[i].node);
+	if (n == 0) /* of one node in all there is no doubt */
+		draw_bar(t, v, lane_y(t->r->n_hosts == 1 ? 0 : t->lanes));
+	for (size_t i = 0; i < n; i++) {
+		size_t lane = lane_of(t, p[i].node);
+
 		if (lane < t->lanes)
-			draw_bar(t, v, TOP + FIGURE_ROW * ((double)lane + 0.5));
+			draw_bar(t, v, lane_y(lane));
 	}
 }
 
@@ -226,7 +236,7 @@ static void draw_stage(const struct timeline *t, const struct report_stage *s, d
 
 static void draw(struct timeline *t)
 {
-	double bottom = TOP + FIGURE_ROW * (double)t->lanes;
+	double bottom = TOP + FIGURE_ROW * (double)(t->lanes + t->unplaced);
 	_cleanup_free_ char *words = xasprintf(
 		_("Time line of %zu attempts on %zu nodes, %zu of them void or lost."),
 		t->r->n_runs, t->r->n_hosts, t->in_vain);
@@ -238,9 +248,10 @@ static void draw(struct timeline *t)
 	for (size_t i = 0; i < t->lanes; i++) {
 		_cleanup_free_ char *name = html_figure_label(t->r->hosts[i].node, LABEL_MOST);
 
-		svg_text(t->out, "name", LABEL, TOP + FIGURE_ROW * ((double)i + 0.5) + 4, SVG_END,
-			 name);
+		svg_text(t->out, "name", LABEL, lane_y(i) + 4, SVG_END, name);
 	}
+	if (t->unplaced)
+		svg_text(t->out, "y", LABEL, lane_y(t->lanes) + 4, SVG_END, _("node not told"));
 	for (size_t i = 0; i < t->r->n_runs; i++)
 		if (ran(&t->r->runs[i]))
 			draw_run(t, &t->r->runs[i]);
@@ -249,19 +260,17 @@ static void draw(struct timeline *t)
 
 static void cell_nodes(const struct report *r, const struct run_row *v, struct doc *doc)
 {
-	bool any = false;
+	size_t n;
+	const struct place_row *p = report_places(r, v->allocation, &n);
 
 	doc_cell_begin(doc);
-	for (size_t i = 0; i < r->n_places; i++) {
-		if (r->places[i].allocation != v->allocation)
-			continue;
-		if (any)
+	for (size_t i = 0; i < n; i++) {
+		if (i)
 			doc_str(doc, ", ");
-		doc_text(doc, r->places[i].node);
-		any = true;
+		doc_text(doc, p[i].node);
 	}
-	if (!any)
-		doc_text(doc, "-");
+	if (n == 0)
+		doc_str(doc, "-");
 	doc_cell_end(doc);
 }
 
@@ -301,7 +310,7 @@ void html_timeline(const struct report *r, struct buf *out)
 	_cleanup_free_ char *how = NULL;
 	char began[DOC_FIGURES_MAX];
 
-	if (!measure(&t) || t.lanes == 0)
+	if (!measure(&t))
 		return;
 	how = xasprintf(_("Attempts at blocks on each node, since %s. Crossed out: the %zu of %zu "
 			  "that were void or lost; a diamond: a trial failed in it.%s"),

@@ -413,10 +413,11 @@ static struct json *hosts(const struct report *r)
 static struct json *run_nodes(const struct report *r, const struct run_row *v)
 {
 	struct json *a = json_array();
+	size_t n;
+	const struct place_row *p = report_places(r, v->allocation, &n);
 
-	for (size_t i = 0; i < r->n_places; i++)
-		if (r->places[i].allocation == v->allocation)
-			json_add_text(a, r->places[i].node);
+	for (size_t i = 0; i < n; i++)
+		json_add_text(a, p[i].node);
 	return a;
 }
 

@@ -294,6 +294,8 @@ const struct report_hypothesis *report_measured_again(const struct report *r,
 						      const struct report_hypothesis *first);
 /* The configuration that a round started from, as text; NULL: it measured nothing. */
 const char *report_base_of_round(const struct report *r, int round);
+/* The nodes of an allocation: the first of *n rows; NULL: none is known. */
+const struct place_row *report_places(const struct report *r, int64_t allocation, size_t *n);
 /* Devices of a node: as the campaign asks for them, else as its trials were counted; NaN. */
 double report_gpus_per_node(const struct report *r);
 /* The first arms of the stage that measured the fix; NULL: there is none. */

@@ -240,3 +240,20 @@ const char *report_base_of_round(const struct report *r, int round)
 			return r->stages[i].arms[0].config_text;
 	return NULL;
 }
+
+const struct place_row *report_places(const struct report *r, int64_t allocation, size_t *n)
+{
+	size_t lo = 0, hi = r->n_places;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r->places[mid].allocation < allocation)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (*n = 0; lo + *n < r->n_places && r->places[lo + *n].allocation == allocation;)
+		++*n;
+	return *n ? &r->places[lo] : NULL;
+}

@@ -266,6 +266,20 @@ static void attempts_stand_on_the_time_line(void **state)
 	assert_contains(svg, "<td>&lt;node&gt; failed</td>");
 }
 
+/* Of an attempt that died early no node may be known; it is drawn all the same. */
+static void an_attempt_without_a_node_has_a_lane(void **state)
+{
+	struct report r = sample_report();
+	_cleanup_free_ char *svg = NULL;
+
+	(void)state;
+	r.n_places = 3; /* the last one's is gone */
+	svg = drawn(html_timeline, &r);
+	assert_contains(svg, "node not told");
+	assert_true(attribute(element(svg, "<rect class=\"ran\"", 2), "y") >
+		    attribute(element(svg, "<rect class=\"ran\"", 1), "y"));
+}
+
 /* A failed trial in a block that counts is marked there, and only there. */
 static void a_failed_trial_is_marked_on_its_node(void **state)
 {
@@ -392,6 +406,7 @@ int main(void)
 		cmocka_unit_test(arms_are_joined_by_block),
 		cmocka_unit_test(a_step_is_split_into_shares),
 		cmocka_unit_test(attempts_stand_on_the_time_line),
+		cmocka_unit_test(an_attempt_without_a_node_has_a_lane),
 		cmocka_unit_test(a_failed_trial_is_marked_on_its_node),
 		cmocka_unit_test(steps_stand_between_their_quantiles),
 		cmocka_unit_test(a_rung_keeps_and_loses),
