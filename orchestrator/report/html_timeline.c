@@ -270,7 +270,7 @@ static void cell_nodes(const struct report *r, const struct run_row *v, struct d
 		doc_text(doc, p[i].node);
 	}
 	if (n == 0)
-		doc_str(doc, "-");
+		doc_text(doc, "-");
 	doc_cell_end(doc);
 }
 
