@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The page of series over nights: regressions, a time line of what changed, a picture a series. */
+#include "orchestrator/report/nights_html.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +9,8 @@
 #include "experiments/regress.h"
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
-#include "orchestrator/report/doc.h"
-#include "orchestrator/report/html.h"
-#include "orchestrator/report/nights.h"
 #include "orchestrator/report/nights_chart.h"
 #include "orchestrator/report/recorded.h"
-#include "orchestrator/report/regressions.h"
 #include "orchestrator/report/svg.h"
 
 enum {
@@ -59,75 +57,19 @@ static const char css[] =
 	"@media print{details:not([open]){display:none}.grid2,.cards{display:block}"
 	".card{margin-bottom:12px}}\n";
 
-struct page {
-	const struct nights_series *v;
-	size_t n;
-	const struct regression_view *r;
-	size_t n_r;
-	int first_day, last_day; /* of all points; first > last: there is none */
-	size_t rows;             /* of all points */
-	struct buf *out;
-};
-
-static void put(struct page *p, const char *text)
-{
-	buf_str(p->out, text);
-}
-
-static void text(struct page *p, const char *s)
-{
-	html_text(p->out, s);
-}
-
-static const char *regression_class(const struct regression_row *r)
+const char *nights_html_class(const struct regression_row *r)
 {
 	if (r->level == CHANGE_SUSPECT || r->kind == REGRESSION_SHIFT)
 		return "suspect";
 	return r->kind == REGRESSION_WORSE ? "worse" : "better";
 }
 
-static bool on_page(const struct page *p, int64_t series)
+const char *nights_html_state(enum regression_state s)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->v[i].row.id == series)
-			return true;
-	return false;
+	return lang_word("regression_state", regression_state_name(s));
 }
 
-/* -- regressions ------------------------------------------------------------------------------ */
-
-/* "step_time_ms mean of train" */
-static char *whose(const struct series_row *s)
-{
-	_cleanup_free_ char *title = nights_title(s);
-
-	return xasprintf(_("%s of %s"), title, s->workload);
-}
-
-static void series_link(struct page *p, const struct series_row *s)
-{
-	_cleanup_free_ char *name = whose(s), *place = xasprintf(_(" on %s"), s->place);
-	bool here = on_page(p, s->id);
-
-	if (here)
-		buf_printf(p->out, "<a href=\"#s%lld\">", (long long)s->id);
-	text(p, name);
-	if (here)
-		put(p, "</a>");
-	if (*s->place)
-		text(p, place);
-}
-
-static void effect(struct page *p, const struct change_row *c, const char *class)
-{
-	buf_printf(p->out, "<p class=\"effect %s\">%+.1f&nbsp;%%", class, 100 * c->est);
-	if (isfinite(c->lo) && isfinite(c->hi))
-		buf_printf(p->out, " <small class=\"soft\">[%+.1f, %+.1f]</small>", 100 * c->lo,
-			   100 * c->hi);
-	put(p, "</p>\n");
-}
-
-static void from_to(struct page *p, const char *was, const char *is)
+void nights_html_from_to(struct nights_page *p, const char *was, const char *is)
 {
 	put(p, " ");
 	text(p, was ? was : _("(not known)"));
@@ -135,189 +77,13 @@ static void from_to(struct page *p, const char *was, const char *is)
 	text(p, is ? is : _("(not known)"));
 }
 
-static void cause(struct page *p, const struct cause_row *c)
-{
-	_cleanup_free_ char *why = recorded_text(c->why);
-
-	buf_printf(p->out, "<p>%s<b>%s", c->proved ? _("Proved cause: ") : _("Likeliest cause: "),
-		   c->kind == CAUSE_NODE ? _("node ") : "");
-	text(p, c->key);
-	put(p, "</b>");
-	if (c->was || c->is)
-		from_to(p, c->was, c->is);
-	put(p, "<br><span class=\"soft\">");
-	text(p, why);
-	put(p, "</span></p>\n");
-}
-
-static void note(struct page *p, const struct regression_row *r)
-{
-	_cleanup_free_ char *said = recorded_text(r->note);
-
-	if (!r->note)
-		return;
-	put(p, "<p class=\"quote\">");
-	text(p, said);
-	put(p, " <span class=\"soft\">");
-	text(p, r->who ? r->who : "fettle");
-	put(p, "</span></p>\n");
-}
-
-/* The nights in which it may have come, by the series that speaks for it. */
-static void came(struct page *p, const struct regression_view *v)
-{
-	const struct change_row *c = v->n_moved ? &v->moved[0].change : NULL;
-
-	put(p, "<p class=\"soft\">");
-	buf_printf(p->out, _("Night of %s"), v->row.night);
-	if (c && !str_eq(c->first_night, c->last_night))
-		buf_printf(p->out, _(", between %s and %s"), c->first_night, c->last_night);
-	put(p, "</p>\n");
-}
-
-static const char *state_word(enum regression_state s)
-{
-	return lang_word("regression_state", regression_state_name(s));
-}
-
-static void regression_card(struct page *p, const struct regression_view *v)
-{
-	const char *class = regression_class(&v->row);
-
-	buf_printf(p->out,
-		   "<article class=\"card reg\" id=\"r%lld\">\n<div class=\"row\"><h3>#%lld</h3>"
-		   "<span class=\"badge %s\">%s%s%s</span><span class=\"soft\">%s</span></div>\n",
-		   (long long)v->row.id, (long long)v->row.id, class,
-		   lang_word("regression_kind", regression_kind_name(v->row.kind)), _(", "),
-		   lang_word("change_level", change_level_name(v->row.level)),
-		   state_word(v->row.state));
-	if (v->n_moved) {
-		const struct change_row *c = &v->moved[0].change;
-
-		effect(p, c, class);
-		put(p, "<p>");
-		series_link(p, &v->moved[0].series);
-		if (v->n_moved > 1) {
-			put(p, " <span class=\"soft\">");
-			buf_printf(p->out, _("and %zu more"), v->n_moved - 1);
-			put(p, "</span>");
-		}
-		put(p, "</p>\n");
-	}
-	came(p, v);
-	if (v->n_causes)
-		cause(p, &v->causes[0]);
-	note(p, &v->row);
-	put(p, "</article>\n");
-}
-
-static void regression_row(struct page *p, const struct regression_view *v)
-{
-	_cleanup_free_ char *note = recorded_text(v->row.note);
-
-	buf_printf(p->out,
-		   "<tr id=\"r%lld\"><td class=\"n\">#%lld</td><td>%s</td><td>%s</td><td>%s"
-		   "</td><td class=\"n\">",
-		   (long long)v->row.id, (long long)v->row.id, v->row.night,
-		   state_word(v->row.state), regression_word(&v->row));
-	if (v->n_moved) {
-		buf_printf(p->out, "%+.1f&nbsp;%%</td><td>", 100 * v->moved[0].change.est);
-		series_link(p, &v->moved[0].series);
-	} else {
-		put(p, "</td><td>");
-	}
-	put(p, "</td><td>");
-	if (v->n_causes) {
-		text(p, v->causes[0].key);
-		if (v->causes[0].was || v->causes[0].is)
-			from_to(p, v->causes[0].was, v->causes[0].is);
-	}
-	put(p, "</td><td>");
-	text(p, note);
-	put(p, "</td></tr>\n");
-}
-
-/* Where each regression stands on the page: what is confirmed and watched as a card of its own. */
-enum shelf { SHELF_CARDS, SHELF_SUSPECTS, SHELF_ALONE, SHELF_CLOSED };
-
-static bool may_rerun(const struct regression_view *v)
-{
-	for (size_t i = 0; i < v->n_moved; i++)
-		if (v->moved[i].series.source == SERIES_CANARY)
-			return true;
-	return false;
-}
-
-static enum shelf shelf_of(const struct regression_view *v)
-{
-	if (!regression_watched(&v->row))
-		return SHELF_CLOSED;
-	if (v->row.level != CHANGE_SUSPECT)
-		return SHELF_CARDS;
-	return may_rerun(v) ? SHELF_SUSPECTS : SHELF_ALONE;
-}
-
-static size_t count(const struct page *p, enum shelf shelf)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->n_r; i++)
-		n += shelf_of(&p->r[i]) == shelf;
-	return n;
-}
-
-/* A folded table: its summary stands in front. */
-static void table_head(struct page *p, const struct doc_column *c, size_t n)
+void nights_html_table(struct nights_page *p, const struct doc_column *c, size_t n)
 {
 	put(p, "<div class=\"wide\" tabindex=\"0\"><table>\n<tr>");
 	for (size_t i = 0; i < n; i++)
 		buf_printf(p->out, "<th%s>%s</th>", c[i].right ? " class=\"n\"" : "",
 			   lang_text(c[i].title));
 	put(p, "</tr>\n");
-}
-
-static void regression_table(struct page *p, enum shelf shelf)
-{
-	static const struct doc_column c[] = {
-		{"#", true},      {"night", false},  {"state", false},           {"kind", false},
-		{"change", true}, {"series", false}, {"likeliest cause", false}, {"note", false}};
-
-	if (count(p, shelf) == 0)
-		return;
-	buf_printf(p->out, "<details%s><summary>", shelf == SHELF_CLOSED ? "" : " open");
-	buf_printf(p->out,
-		   shelf == SHELF_CLOSED ? _("%zu closed")
-		   : shelf == SHELF_SUSPECTS
-			   ? _("%zu suspected: a re-run will tell")
-			   : _("%zu suspected that fettle does not measure itself: "
-			       "more nights will tell"),
-		   count(p, shelf));
-	put(p, "</summary>");
-	table_head(p, c, ARRAY_LEN(c));
-	for (size_t i = 0; i < p->n_r; i++)
-		if (shelf_of(&p->r[i]) == shelf)
-			regression_row(p, &p->r[i]);
-	put(p, "</table></div></details>\n");
-}
-
-static void regressions(struct page *p)
-{
-	bool any = count(p, SHELF_CARDS) > 0;
-
-	buf_printf(p->out, "<section><h2>%s</h2>\n", _("Regressions"));
-	if (any)
-		put(p, "<div class=\"cards\">\n");
-	else
-		buf_printf(p->out, "<p>%s</p>\n", _("None that is confirmed is open."));
-	for (size_t i = 0; i < p->n_r; i++)
-		if (shelf_of(&p->r[i]) == SHELF_CARDS)
-			regression_card(p, &p->r[i]);
-	if (any)
-		put(p, "</div>\n");
-	regression_table(p, SHELF_SUSPECTS);
-	regression_table(p, SHELF_ALONE);
-	regression_table(p, SHELF_CLOSED);
-	put(p, "</section>\n");
 }
 
 /* -- time line -------------------------------------------------------------------------------- */
@@ -345,7 +111,7 @@ static int by_event(const void *a, const void *b)
 }
 
 /* Each once, by night and key; heap. */
-static struct seen *collect(const struct page *p, size_t *n)
+static struct seen *collect(const struct nights_page *p, size_t *n)
 {
 	struct seen *v = NULL;
 	size_t all = 0, cap = 0, used = 0;
@@ -367,7 +133,7 @@ static struct seen *collect(const struct page *p, size_t *n)
 	return v;
 }
 
-static double share(const struct page *p, int day)
+static double share(const struct nights_page *p, int day)
 {
 	double at = p->last_day > p->first_day
 			    ? (double)(day - p->first_day) / (double)(p->last_day - p->first_day)
@@ -376,7 +142,7 @@ static double share(const struct page *p, int day)
 	return 100 * fmin(fmax(at, 0), 1);
 }
 
-static void lane_begin(struct page *p, const char *name)
+static void lane_begin(struct nights_page *p, const char *name)
 {
 	put(p, "<div class=\"lane\"><span>");
 	if (*name)
@@ -386,21 +152,21 @@ static void lane_begin(struct page *p, const char *name)
 	put(p, "</span><div class=\"track\">");
 }
 
-static void lane_end(struct page *p)
+static void lane_end(struct nights_page *p)
 {
 	put(p, "</div></div>\n");
 }
 
-static void stone(struct page *p, const struct nights_event *v)
+static void stone(struct nights_page *p, const struct nights_event *v)
 {
 	buf_printf(p->out, "<span class=\"stone\" style=\"left:%.1f%%\" title=\"%s: ",
 		   share(p, regress_day(v->night)), v->night);
 	text(p, v->key);
-	from_to(p, v->was, v->is);
+	nights_html_from_to(p, v->was, v->is);
 	put(p, "\">\xe2\x97\x86</span>"); /* a black diamond */
 }
 
-static void regression_lane(struct page *p)
+static void regression_lane(struct nights_page *p)
 {
 	lane_begin(p, _("regressions"));
 	for (size_t i = p->n_r; i-- > 0;) {
@@ -414,8 +180,8 @@ static void regression_lane(struct page *p)
 		buf_printf(p->out,
 			   "<a class=\"pin %s\" href=\"#r%lld\" style=\"left:%.1f%%\" title=\"%s: "
 			   "%s, %s\">%lld</a>",
-			   regression_watched(r) ? regression_class(r) : "soft", (long long)r->id,
-			   share(p, day), r->night, regression_word(r), state_word(r->state),
+			   regression_watched(r) ? nights_html_class(r) : "soft", (long long)r->id,
+			   share(p, day), r->night, regression_word(r), nights_html_state(r->state),
 			   (long long)r->id);
 	}
 	lane_end(p);
@@ -445,7 +211,7 @@ static bool among(const char *const *keys, size_t n, const char *key)
 	return false;
 }
 
-static void key_lanes(struct page *p, const struct seen *v, size_t n)
+static void key_lanes(struct nights_page *p, const struct seen *v, size_t n)
 {
 	const char *keys[LANES_MAX];
 	size_t n_keys = lane_keys(v, n, keys);
@@ -470,7 +236,7 @@ static void key_lanes(struct page *p, const struct seen *v, size_t n)
 		lane_end(p);
 }
 
-static void ruler(struct page *p)
+static void ruler(struct nights_page *p)
 {
 	struct nights_tick ticks[NIGHTS_TICKS_MAX];
 	size_t n = nights_ticks(p->first_day, p->last_day, ticks);
@@ -482,7 +248,7 @@ static void ruler(struct page *p)
 	lane_end(p);
 }
 
-static void event_cells(struct page *p, const struct nights_event *v)
+static void event_cells(struct nights_page *p, const struct nights_event *v)
 {
 	buf_printf(p->out, "<tr><td>%s</td><td>", v->night);
 	text(p, v->key);
@@ -493,7 +259,7 @@ static void event_cells(struct page *p, const struct nights_event *v)
 	put(p, "</td>");
 }
 
-static void event_table(struct page *p, const struct seen *v, size_t n)
+static void event_table(struct nights_page *p, const struct seen *v, size_t n)
 {
 	static const struct doc_column c[] = {
 		{"night", false}, {"key", false}, {"was", false}, {"is", false}, {"series", true}};
@@ -509,7 +275,7 @@ static void event_table(struct page *p, const struct seen *v, size_t n)
 			      "%zu changes of the environment as a table", n),
 			   n);
 	put(p, "</summary>");
-	table_head(p, c, ARRAY_LEN(c));
+	nights_html_table(p, c, ARRAY_LEN(c));
 	for (size_t i = n; i-- > from;) {
 		event_cells(p, v[i].event);
 		buf_printf(p->out, "<td class=\"n\">%zu</td></tr>\n", v[i].series);
@@ -517,7 +283,7 @@ static void event_table(struct page *p, const struct seen *v, size_t n)
 	put(p, "</table></div></details>\n");
 }
 
-static void time_line(struct page *p)
+static void time_line(struct nights_page *p)
 {
 	size_t n = 0;
 	struct seen *v;
@@ -537,12 +303,12 @@ static void time_line(struct page *p)
 
 /* -- series ----------------------------------------------------------------------------------- */
 
-static void mark_table(struct page *p, const struct nights_series *s)
+static void mark_table(struct nights_page *p, const struct nights_series *s)
 {
 	static const struct doc_column c[] = {
 		{"change", false}, {"between", false}, {"by", true}, {"what", false}};
 
-	table_head(p, c, ARRAY_LEN(c));
+	nights_html_table(p, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < s->n_marks; i++) {
 		const struct nights_mark *m = &s->marks[i];
 		_cleanup_free_ char *why = recorded_text(m->why);
@@ -558,7 +324,7 @@ static void mark_table(struct page *p, const struct nights_series *s)
 		if (m->regression)
 			buf_printf(p->out, "%s<a href=\"#r%lld\">#%lld</a> %s", _(", "),
 				   (long long)m->regression, (long long)m->regression,
-				   state_word(m->state));
+				   nights_html_state(m->state));
 		if (why) {
 			put(p, _(": "));
 			text(p, why);
@@ -569,12 +335,12 @@ static void mark_table(struct page *p, const struct nights_series *s)
 	put(p, "</table></div>\n");
 }
 
-static void series_event_table(struct page *p, const struct nights_series *s)
+static void series_event_table(struct nights_page *p, const struct nights_series *s)
 {
 	static const struct doc_column c[] = {
 		{"night", false}, {"key", false}, {"was", false}, {"is", false}};
 
-	table_head(p, c, ARRAY_LEN(c));
+	nights_html_table(p, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < s->n_events; i++) {
 		event_cells(p, &s->events[i]);
 		put(p, "</tr>\n");
@@ -582,13 +348,13 @@ static void series_event_table(struct page *p, const struct nights_series *s)
 	put(p, "</table></div>\n");
 }
 
-static void point_table(struct page *p, const struct nights_series *s)
+static void point_table(struct nights_page *p, const struct nights_series *s)
 {
 	static const struct doc_column c[] = {
 		{"night", false}, {"value", true}, {"sd", true}, {"n", true}};
 	size_t shown = p->rows > ROWS_MAX && s->n > ROWS_OF_MANY ? ROWS_OF_MANY : s->n;
 
-	table_head(p, c, ARRAY_LEN(c));
+	nights_html_table(p, c, ARRAY_LEN(c));
 	for (size_t i = s->n; i-- > s->n - shown;) {
 		const struct point_row *q = &s->points[i];
 
@@ -609,7 +375,7 @@ static void point_table(struct page *p, const struct nights_series *s)
 	put(p, "</p>\n");
 }
 
-static void tables(struct page *p, const struct nights_series *s)
+static void tables(struct nights_page *p, const struct nights_series *s)
 {
 	struct buf words = {0};
 
@@ -626,7 +392,7 @@ static void tables(struct page *p, const struct nights_series *s)
 	buf_free(&words);
 }
 
-static void newest(struct page *p, const struct nights_series *s)
+static void newest(struct nights_page *p, const struct nights_series *s)
 {
 	const struct nights_mark *last = NULL;
 
@@ -649,7 +415,7 @@ static void newest(struct page *p, const struct nights_series *s)
 	put(p, "</span>");
 }
 
-static void figure(struct page *p, const struct nights_series *s)
+static void figure(struct nights_page *p, const struct nights_series *s)
 {
 	_cleanup_free_ char *title = nights_title(&s->row);
 
@@ -677,7 +443,7 @@ static void figure(struct page *p, const struct nights_series *s)
 	put(p, "</figure>\n");
 }
 
-static void group_heading(struct page *p, const struct series_row *s)
+static void group_heading(struct nights_page *p, const struct series_row *s)
 {
 	_cleanup_free_ char *place = xasprintf(_("on %s"), s->place),
 			    *brief = xasprintf(_("configuration %.8s"), s->config);
@@ -697,7 +463,7 @@ static void group_heading(struct page *p, const struct series_row *s)
 	put(p, "</small></h2>\n<div class=\"grid2\">\n");
 }
 
-static void all_series(struct page *p)
+static void all_series(struct nights_page *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		if (i == 0 || !nights_same_group(&p->v[i - 1].row, &p->v[i].row)) {
@@ -713,7 +479,7 @@ static void all_series(struct page *p)
 
 /* -- page ------------------------------------------------------------------------------------- */
 
-static void measure(struct page *p)
+static void measure(struct nights_page *p)
 {
 	p->first_day = 1;
 	p->last_day = 0;
@@ -733,7 +499,7 @@ static void measure(struct page *p)
 	}
 }
 
-static void header(struct page *p, const char *title)
+static void header(struct nights_page *p, const char *title)
 {
 	_cleanup_free_ char *heading = xasprintf(_("%s over nights"), title);
 	size_t open = 0, suspects = 0;
@@ -765,7 +531,7 @@ static void header(struct page *p, const char *title)
 void nights_page(const char *title, const struct nights_series *v, size_t n,
 		 const struct regression_view *r, size_t n_r, struct buf *out)
 {
-	struct page p = {.v = v, .n = n, .r = r, .n_r = n_r, .out = out};
+	struct nights_page p = {.v = v, .n = n, .r = r, .n_r = n_r, .out = out};
 	struct buf sheet = {0};
 
 	measure(&p);
@@ -775,7 +541,7 @@ void nights_page(const char *title, const struct nights_series *v, size_t n,
 	html_head(out, title, sheet.data);
 	header(&p, title);
 	put(&p, "<main>\n");
-	regressions(&p);
+	nights_html_regressions(&p);
 	time_line(&p);
 	if (n)
 		buf_printf(out, "<p class=\"legend\">%s</p>\n",
