@@ -140,21 +140,20 @@ fits() {
 }
 
 @test "report -o: a full disk or a directory that cannot be written leaves the old file" {
-	mkdir "$BATS_TEST_TMPDIR/small"
-	mount -t tmpfs -o size=100k tmpfs "$BATS_TEST_TMPDIR/small"
-	cd "$BATS_TEST_TMPDIR/small"
-	"$FETTLE" report -o r.md
-	cp r.md ../before
-	head -c 1m /dev/zero >fill 2>/dev/null || true
-	run "$FETTLE" report --format html -o r.md
+	small=$BATS_TEST_TMPDIR/small
+	mkdir "$small"
+	mount -t tmpfs -o size=100k tmpfs "$small"
+	"$FETTLE" report -o "$small/r.md"
+	cp "$small/r.md" "$BATS_TEST_TMPDIR/before"
+	head -c 1m /dev/zero >"$small/fill" 2>/dev/null || true
+	run "$FETTLE" report --format html -o "$small/r.md"
 	full=$status said=$output
-	mount -o remount,ro .
-	run "$FETTLE" report --format html -o r.md
-	cmp r.md ../before
-	cd ..
-	umount small
+	mount -o remount,ro "$small"
+	run "$FETTLE" report --format html -o "$small/r.md"
+	cmp "$small/r.md" "$BATS_TEST_TMPDIR/before"
+	umount "$small"
 	[ "$full" -eq 4 ]
-	[[ $said == *'cannot write r.md: No space left on device'* ]]
+	[[ $said == *"cannot write $small/r.md: No space left on device"* ]]
 	[ "$status" -eq 4 ]
 	[[ $output == *'Read-only file system'* ]]
 }
