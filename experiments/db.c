@@ -287,6 +287,24 @@ static int copy_pages(sqlite3 *from, sqlite3 *to)
 	return sqlite3_exec(to, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
 }
 
+/* All pages, indexes and constraints of the copy. */
+static int check_copy(sqlite3 *h, const char *to, struct err *e)
+{
+	sqlite3_stmt *s = NULL;
+	const char *said = NULL;
+	int rc = 0;
+
+	if (sqlite3_prepare_v2(h, "PRAGMA integrity_check(1)", -1, &s, NULL) == SQLITE_OK &&
+	    sqlite3_step(s) == SQLITE_ROW)
+		said = (const char *)sqlite3_column_text(s, 0);
+	if (!said || strcmp(said, "ok") != 0)
+		rc = err_set(e, ERR_DB,
+			     "the copy for %s is damaged, and so may the database be: %s", to,
+			     said ? said : sqlite3_errmsg(h));
+	sqlite3_finalize(s);
+	return rc;
+}
+
 static int copy_file(sqlite3 *from, const char *to, struct err *e)
 {
 	_cleanup_free_ char *tmp = xasprintf("%s.tmp.%ld", to, (long)getpid());
@@ -303,6 +321,8 @@ static int copy_file(sqlite3 *from, const char *to, struct err *e)
 	if (sql != SQLITE_OK)
 		rc = err_set(e, code_of(sql), "cannot copy the database to %s: %s%s", to,
 			     sqlite3_errstr(sql), advice_of(sql));
+	else
+		rc = check_copy(h, to, e);
 	sqlite3_close(h);
 	if (rc == 0 && rename(tmp, to) != 0)
 		rc = err_sys(e, ERR_IO, "cannot write %s", to);

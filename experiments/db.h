@@ -52,7 +52,8 @@ int db_data_version(struct db *db, int64_t *out, struct err *e);
 void db_counters(const struct db *db, int64_t *commits, int64_t *statements);
 
 /* Copy it, as it is at this moment, to a file that does not exist yet (ERR_STATE if it does): one
- * private file with a rollback journal. Through the backup API: VACUUM INTO came with SQLite 3.27.
+ * private file with a rollback journal, checked before it gets its name. Through the backup API:
+ * VACUUM INTO came with SQLite 3.27.
  */
 int db_backup(struct db *db, const char *to, struct err *e);
 

@@ -222,6 +222,10 @@ int query_allocation_end(struct db *db, int64_t allocation, const char *end, con
  * one: ERR_STATE. */
 int query_attempt_fail(struct db *db, int64_t attempt_id, enum attempt_state s, const char *reason,
 		       int64_t now_us, struct err *e);
+/* Directories of all attempts of a campaign, relative to the workspace; *open: some are planned or
+ * submitted. */
+int query_attempt_dirs(struct db *db, int64_t campaign, struct strv *out, bool *open,
+		       struct err *e);
 
 /* Is the token that of an allocation of this campaign which has no block in flight? */
 int query_allocation_over(struct db *db, int64_t campaign, const char *token, bool *over,

@@ -20,6 +20,7 @@ enum {
 	NODE_PUT,
 	STATE_GET,
 	FAIL,
+	DIRS,
 };
 const char *const query_sql_attempt[] = {
 	[LAST] = "SELECT s.campaign, a.number, a.state FROM block b JOIN stage s ON s.id = b.stage "
@@ -51,6 +52,8 @@ const char *const query_sql_attempt[] = {
 	[STATE_GET] = "SELECT state FROM attempt WHERE id = :id",
 	[FAIL] = "UPDATE attempt SET state = :state, reason = :reason, ended_us = :now "
 		 "WHERE id = :id AND state IN ('planned', 'submitted')",
+	[DIRS] = "SELECT a.dir, a.state FROM attempt a JOIN allocation l ON l.id = a.allocation "
+		 "WHERE l.campaign = :campaign ORDER BY a.id",
 	NULL,
 };
 #define SQL(which) query_sql_attempt[which]
@@ -341,4 +344,21 @@ int query_attempt_fail(struct db *db, int64_t attempt_id, enum attempt_state sta
 	if (rc == 0 && db_changed(db) == 0)
 		return was_failed(db, attempt_id, state, e);
 	return rc;
+}
+
+/* -- directories ----------------------------------------------------------------------------- */
+
+int query_attempt_dirs(struct db *db, int64_t campaign, struct strv *out, bool *open, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(DIRS), "list the attempts' directories", e);
+
+	bind_i64(&s, ":campaign", campaign);
+	while (stmt_row(&s)) {
+		enum attempt_state state = ATTEMPT_LOST;
+
+		COL_WORD(&s, "state", attempt_state, &state);
+		*open = *open || state == ATTEMPT_PLANNED || state == ATTEMPT_SUBMITTED;
+		strv_add(out, col_peek(&s, "dir"));
+	}
+	return stmt_close(&s);
 }

@@ -197,6 +197,20 @@ static int make_dir(const char *path, mode_t mode, struct err *e)
 	return err_sys(e, ERR_IO, "cannot make directory %s", path);
 }
 
+int fs_publish(const char *tmp, const char *path, struct err *e)
+{
+	_cleanup_free_ char *dir = dir_of(path);
+	int fd = open(tmp, O_RDONLY | O_CLOEXEC), rc = fd < 0 ? -1 : fsync(fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (rc || rename(tmp, path))
+		return err_sys(e, ERR_IO, "cannot write %s", path);
+	if (sync_dir(dir))
+		return err_sys(e, ERR_IO, "cannot sync directory %s", dir);
+	return 0;
+}
+
 int fs_mkdirs(const char *path, mode_t mode, struct err *e)
 {
 	_cleanup_free_ char *copy = xstrdup(path);

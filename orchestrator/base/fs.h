@@ -43,6 +43,9 @@ int64_t fs_size(const char *path);         /* -1 when absent */
  * there. */
 bool fs_is_network(const char *path);
 
+/* What lies at tmp is on the disk before it is called path. On failure tmp stays. */
+int fs_publish(const char *tmp, const char *path, struct err *e);
+
 /* XXH3-128 as 32 hex digits. An identity, not a security hash. */
 void fs_hash(const void *data, size_t n, char out[33]);
 int fs_hash_file(const char *path, char out[33], struct err *e);

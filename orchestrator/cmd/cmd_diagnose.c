@@ -69,7 +69,7 @@ static int read_path(struct gather *g, const char *path, size_t *left, struct er
 	struct stat st;
 
 	if (stat(path, &st) < 0)
-		return err_sys(e, ERR_NOT_FOUND, "%s", path);
+		return drive_not_there(path, e);
 	if (!S_ISDIR(st.st_mode)) {
 		gather_file(g, path);
 		return 0;

@@ -10,6 +10,7 @@
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/cmd.h"
+#include "orchestrator/cmd/drive.h"
 #include "orchestrator/cmd/listing.h"
 #include "orchestrator/cmd/pivot.h"
 #include "orchestrator/report/text.h"
@@ -434,7 +435,7 @@ static int choose(const struct args *a, const char *file, struct choice *out, st
 		return out->probe ? 0 : unknown_probe(a->as ? a->as : "pattern", e);
 	}
 	if (!(f = gzopen(file, "rbe")))
-		return err_sys(e, ERR_NOT_FOUND, "%s", file);
+		return drive_not_there(file, e);
 	head = xmalloc(HEAD_BYTES);
 	n = gzread(f, head, HEAD_BYTES);
 	if (n < 0)

@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "experiments/archive.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/lang.h"
 #include "orchestrator/base/mem.h"
@@ -236,6 +237,16 @@ int drive_lint(const struct recipe *r, const struct script_sources *s, struct er
 
 /* -- campaigns ----------------------------------------------------------------------------------
  */
+
+int drive_not_there(const char *file, struct err *e)
+{
+	int saved = errno;
+	_cleanup_free_ char *packed = archive_advice(file);
+
+	errno = saved;
+	return packed ? err_set(e, ERR_NOT_FOUND, "%s: %s", file, packed)
+		      : err_sys(e, ERR_NOT_FOUND, "%s", file);
+}
 
 int drive_find(struct workspace *w, const char *which, int64_t *id, struct err *e)
 {

@@ -74,6 +74,9 @@ struct recipe *drive_recipe(struct workspace *w, int64_t id);
 /* A campaign by number, by name (newest of it), or NULL: the newest of all. */
 int drive_find(struct workspace *w, const char *which, int64_t *id, struct err *e);
 
+/* ERR_NOT_FOUND for a file that errno tells of, and where it is if `fettle archive` packed it. */
+int drive_not_there(const char *file, struct err *e);
+
 /* "fettle VERB ID -w ROOT" to be typed in a shell, with the path by which we were called; heap. */
 char *drive_command(const char *verb, const struct workspace *w, int64_t id);
 

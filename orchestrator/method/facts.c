@@ -90,10 +90,12 @@ int facts_load(struct campaign *c, struct err *e)
 {
 	struct facts *f = &c->facts;
 	struct db *db = c->ws->db;
+	/* Whoever only reads what is stored has opened none. */
+	const struct sched *sched = c->sched ? c->sched : sched_find(c->row.scheduler);
 	int rc;
 
 	facts_done(f);
-	f->profiles = profile_wanted(c->recipe) && !c->sched->results && !c->sched->keep;
+	f->profiles = profile_wanted(c->recipe) && sched && !sched->results && !sched->keep;
 	if ((rc = query_stages(db, c->row.id, &f->stages, &f->n_stages, e)) < 0 ||
 	    (rc = query_hypotheses(db, c->row.id, &f->hyps, &f->n_hyps, e)) < 0 ||
 	    (rc = query_verdicts(db, c->row.id, &f->verdicts, &f->n_verdicts, e)) < 0 ||

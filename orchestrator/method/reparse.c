@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiments/archive.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/method/method.h"
 
@@ -101,7 +102,12 @@ static int reread_block(struct campaign *c, const struct stage_row *s, const str
 	int rc = read_files(c, s, b, dir, &a, &whole);
 
 	if (rc == 0 && !a.complete) {
-		strv_addf(&out->kept, "%s: %s", b->dir, a.reason ? a.reason : "it is not whole");
+		_cleanup_free_ char *packed = archive_advice(dir);
+
+		strv_addf(&out->kept, "%s: %s", b->dir,
+			  packed     ? packed
+			  : a.reason ? a.reason
+				     : "it is not whole");
 	} else if (rc == 0) {
 		rc = query_attempt_reread(c->ws->db, b->attempt_id, whole ? a.hash : NULL, a.trials,
 					  a.n, clock_utc_us(c->ws->clock), &x, e);

@@ -475,6 +475,7 @@ void json_report_record(const struct report *r, struct json *o)
 	json_set(o, "faults", faults(r));
 	json_set(o, "quality", quality(r));
 	json_set(o, "events", events(r));
+	json_report_texts(o, "archives", &r->archives);
 	json_set(o, "runs", runs(r));
 	json_set(o, "alpha", alpha(&r->alpha));
 	json_set(o, "cost", cost(r));

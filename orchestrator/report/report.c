@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "experiments/archive.h"
 #include "experiments/fingerprint.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/canaries.h"
@@ -60,6 +61,7 @@ void report_free(struct report *r)
 	report_objectives_done(r);
 	report_sizes_done(r);
 	report_canaries_done(r);
+	strv_free(&r->archives);
 	free(r->stages);
 	free(r->hyps);
 	finding_rows_free(r->findings, r->n_findings);
@@ -168,6 +170,17 @@ static int load_lists(struct loader *l, struct err *e)
 	return rc;
 }
 
+static int load_archives(struct report *r, struct err *e)
+{
+	struct archives v = {0};
+	int rc = archives_load(r->workspace, r->campaign.id, &v, e);
+
+	for (size_t i = 0; i < v.n; i++)
+		strv_add(&r->archives, v.v[i].tar);
+	archives_free(&v);
+	return rc;
+}
+
 int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, const char *workspace,
 		struct report **out, struct err *e)
 {
@@ -188,7 +201,7 @@ int report_load(struct db *db, int64_t campaign, const struct recipe *recipe, co
 	    (rc = load_lists(&l, e)) == 0 && (rc = load_environment(&l, e)) == 0 &&
 	    (rc = report_objectives_load(db, r, l.stages, l.n_stages, e)) == 0 &&
 	    (rc = report_sizes_load(db, r, l.stages, l.n_stages, e)) == 0 &&
-	    (rc = report_canaries_load(db, r, e)) == 0)
+	    (rc = report_canaries_load(db, r, e)) == 0 && (rc = load_archives(r, e)) == 0)
 		load_alpha(&l);
 	value_rows_free(l.values, l.n_values);
 	stage_rows_free(l.stages, l.n_stages);

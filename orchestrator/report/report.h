@@ -227,6 +227,7 @@ struct report {
 	size_t n_sources;
 	char *environment; /* JSON object of texts: of the newest stage that knows it; NULL */
 	enum report_target target;
+	struct strv archives; /* tar files that its raw files are packed in */
 };
 
 int report_load(struct db *db, int64_t campaign, const struct recipe *r, const char *workspace,

@@ -54,6 +54,7 @@ void tlog_consumed(const struct report *r, struct doc *doc); /* a part of tlog_c
 
 /* tlog_record.c: what went wrong, what it cost, how to do it again */
 void tlog_record(const struct report *r, struct doc *doc);
+void tlog_packed(const struct report *r, struct doc *doc); /* where raw files lie, if packed */
 void tlog_alpha(const struct report *r, struct doc *doc);
 void tlog_cost(const struct report *r, struct doc *doc);
 void tlog_reproduce(const struct report *r, struct doc *doc);

@@ -88,7 +88,9 @@ static void logs(const struct report *r, const struct report_hypothesis *h, stru
 		gone += !tlog_log(r, s->dirs.v[i], doc);
 	}
 	doc_str(doc, s->dirs.n ? _(".") : _("none."));
-	if (gone && gone == s->dirs.n)
+	if (r->archives.n)
+		tlog_packed(r, doc);
+	else if (gone && gone == s->dirs.n)
 		doc_str(doc, " They are gone.");
 	else if (gone)
 		doc_printf(doc, " Without a link: gone (%zu of %zu).", gone, s->dirs.n);

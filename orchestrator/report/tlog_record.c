@@ -25,6 +25,21 @@ static void rows_left_out(struct doc *doc, size_t n)
 	doc_printf(doc, "%zu more: see the JSON form.", n - ROWS_MAX);
 }
 
+void tlog_packed(const struct report *r, struct doc *doc)
+{
+	struct buf names = {0};
+
+	for (size_t i = 0; i < r->archives.n; i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", r->archives.v[i]);
+	if (names.len)
+		doc_printf(
+			doc,
+			" The raw files are packed in `%s`; `fettle archive --restore %lld` brings "
+			"them back.",
+			names.data, (long long)r->campaign.id);
+	buf_free(&names);
+}
+
 /* Of a trial, or of an attempt as a whole. */
 static const char *fault_word(const struct fault_row *f)
 {
@@ -63,6 +78,9 @@ static void faults(const struct report *r, struct doc *doc)
 		doc_cell_end(doc);
 	}
 	rows_left_out(doc, r->n_faults);
+	if (r->archives.n)
+		doc_para(doc);
+	tlog_packed(r, doc);
 }
 
 static void quality(const struct report *r, struct doc *doc)

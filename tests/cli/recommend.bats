@@ -173,6 +173,12 @@ $TEXT" ]
 	run -2 "$FETTLE" recommend all --reverse
 }
 
+@test "a campaign of a Python program is read again and packed, too" {
+	cp -a "$FETTLE_WORKSPACE" ws
+	"$FETTLE" reparse all -w ws
+	"$FETTLE" archive all -w ws
+}
+
 @test "nccl: NCCL's own file, as our reader of nccl.conf takes it" {
 	"$FETTLE" recommend all --as nccl -o nccl.conf 2>said
 	cat nccl.conf said

@@ -2,9 +2,9 @@
 /*
  * A preloaded library that ends its process with SIGKILL just before the KILL_NTH-th call that
  * makes state durable or visible: fsync, fdatasync, rename. With KILL_CALL only such calls count
- * (symlink, mkdir and unlink, too), with KILL_PATH only those on a path that matches this pattern.
- * With KILL_NTH unset it does nothing. Whatever is written between two of them is lost or torn, as
- * by a power switch.
+ * (symlink, mkdir, unlink and unlinkat, too), with KILL_PATH only those on a path that matches this
+ * pattern. With KILL_NTH unset it does nothing. Whatever is written between two of them is lost or
+ * torn, as by a power switch.
  */
 #include <dlfcn.h>
 #include <fnmatch.h>
@@ -74,6 +74,15 @@ int unlink(const char *path)
 
 	count("unlink", false, path);
 	return real(path);
+}
+
+int unlinkat(int dir, const char *path, int flags)
+{
+	int (*real)(int, const char *, int) = (int (*)(int, const char *, int))dlsym(RTLD_NEXT,
+										     "unlinkat");
+
+	count("unlinkat", false, path);
+	return real(dir, path, flags);
 }
 
 int mkdir(const char *path, mode_t mode)

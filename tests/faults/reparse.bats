@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Raw files are read again: killed at any commit it is done by the next one, verdicts stay, what differs is told.
+# They are packed and brought back: killed at any moment each file is under blocks/ or in a tar file that is whole.
 
 load common
 setup_file() {
@@ -68,4 +69,57 @@ spoil() {
 	run "$FETTLE" reparse --json -w "$W"
 	[ "$status" -eq 1 ]
 	[ "$(jq -c '[.attempts, (.kept | length), .changes, (.conclusions | map(.differs))]' <<<"$output")" = '[6,2,[],[true,false]]' ]
+}
+
+# Every raw file is where it was, or in an archive that is whole.
+nothing_lost() {
+	"$FETTLE" archive --verify -w "$W" >"$W.verify"
+	(cd "$W" || exit; md5sum --quiet -c "$BATS_TEST_TMPDIR/sums" 2>/dev/null || true) | sed 's/: FAILED.*//' >"$W.gone"
+	[ ! -s "$W.gone" ] || sed -n 's/.*"path": "\(.*\)",$/\1/p' "$W"/archive/campaign-1.*.json | sort >"$W.packed"
+	[ ! -s "$W.gone" ] || sort "$W.gone" | comm -23 - "$W.packed" >"$W.lost"
+	[ ! -s "$W.lost" ] || { cat "$W.lost"; return 1; }
+}
+
+# killed_at CALL N ARGUMENT...: fettle archive with these, killed before its N-th such call
+killed_at() {
+	local call=$1 n=$2
+	shift 2
+	rc=0
+	KILL_NTH=$n KILL_CALL=$call LD_PRELOAD=$BATS_FILE_TMPDIR/killnth.so "$FETTLE" archive -w "$W" "$@" >"$W.out" 2>&1 || rc=$?
+	nothing_lost
+	[ "$rc" -eq 137 ]
+}
+
+same_raw_files() { diff -r -x .tokens "$REFERENCE/blocks" "$W/blocks"; }
+
+@test "archive: killed at any moment, packing and bringing back, nothing is lost, and again does the rest" {
+	cp -a "$REFERENCE" "$W"
+	(cd "$W" && find blocks -type f -not -path '*/.tokens/*' -exec md5sum {} +) >"$BATS_TEST_TMPDIR/sums"
+	# before each sync and rename that packing needs (tar is a child: it dies with us)
+	for call in rename fsync; do
+		n=1
+		step=1
+		[ $call = rename ] || step=3
+		while killed_at $call $n 1; do n=$((n + step)); done
+		cat "$W.out"
+		[ "$rc" -eq 0 ]
+		[ "$n" -gt 2 ]
+		[ -z "$(ls "$W/blocks")" ]
+		n=1
+		while killed_at $call $n --restore 1; do n=$((n + step)); done
+		cat "$W.out"
+		[ "$rc" -eq 0 ] || grep -q 'nothing of campaign 1 is packed' "$W.out" # by one that was killed as its last act
+		same_raw_files
+	done
+	# in the midst of the removal, of the originals and of what is left of them
+	for n in 1 2 40 90; do killed_at unlinkat $n 1; done
+	"$FETTLE" archive -w "$W" 1
+	[ -z "$(ls "$W/blocks")" ]
+	"$FETTLE" archive -w "$W" --restore 1
+	for n in 30 70; do killed_at unlinkat $n 1; done
+	killed_at rename 3 --restore 1
+	"$FETTLE" archive -w "$W" --restore 1
+	same_raw_files
+	[ -z "$(ls "$W/archive")" ]
+	"$FETTLE" reparse -w "$W"
 }
