@@ -38,6 +38,9 @@ quiet_make() {
 	[ "$status" -eq 0 ]
 	run "$BATS_TEST_TMPDIR/b/bin/fettle" knobs
 	[ "$status" -eq 0 ]
+	run "$BATS_TEST_TMPDIR/b/bin/fettle" report --lang xx # its own translations
+	[ "$status" -eq 2 ]
+	[[ $output == *'en, zh_CN'* ]]
 	# its own recipes, not those of the sources
 	echo 'syntax error here' >"$BATS_TEST_TMPDIR/b/share/fettle/recipes/lib/prelude.lua"
 	run "$BATS_TEST_TMPDIR/b/bin/fettle" knobs

@@ -39,7 +39,8 @@ extract() {
 		--flag=doc_printf:2:c-format --flag=doc_cell_printf:2:c-format \
 		--flag=buf_printf:2:c-format --flag=xasprintf:1:c-format \
 		-o "$top/$pot" "$@" enums.c)
-	sed -i 's/charset=CHARSET/charset=UTF-8/' "$pot"
+	# a date that changes with every run would be a conflict of every branch
+	sed -i 's/charset=CHARSET/charset=UTF-8/; /^"POT-Creation-Date:/d' "$pot"
 }
 
 # Places are left out: they would change with every line that moves.
