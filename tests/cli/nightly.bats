@@ -155,7 +155,7 @@ measured() {
 	nightly --night 2026-11-21 >page
 	cat page
 	grep -q '^suspicions of what fettle does not measure itself' page
-	! grep -q 're-run settles' page
+	run ! grep -q 're-run settles' page
 }
 
 @test "what people and files call things does not act on the terminal that shows the page" {
