@@ -116,6 +116,8 @@ PROG_BIN   := $(PROG_SRC:%.c=$(B)/%)
 HAVE_MSGFMT := $(shell command -v msgfmt)
 PO_FILES   := $(sort $(wildcard orchestrator/po/*.po))
 CATALOGUES := $(if $(HAVE_MSGFMT),$(PO_FILES:orchestrator/po/%.po=$(B)/locale/%/LC_MESSAGES/fettle.mo))
+# Man pages whose lists of fields are those of recipes/README.md.
+FIELD_PAGES := $(B)/man/campaign.5 $(B)/man/knob.5
 PROGRAMS   := $(B)/fettle $(if $(AGENT_SRC),$(B)/fettle-agent) $(if $(HAVE_SLURM),$(B)/fettle-slurm)
 
 Q          := $(if $(V),,@)
@@ -127,7 +129,7 @@ endef
 
 # --- programs -------------------------------------------------------------------------------------
 all: programs $(if $(SLURM_SRC),$(if $(HAVE_SLURM),,no-slurm)) $(if $(HAVE_MSGFMT),,no-msgfmt) ## build everything (MODE=release|debug|asan|coverage|fuzz, V=1: say all)
-programs: $(PROGRAMS) $(CATALOGUES) $(B)/fettle.srcdir $(if $(filter release,$(MODE)),links)
+programs: $(PROGRAMS) $(CATALOGUES) $(FIELD_PAGES) $(B)/fettle.srcdir $(if $(filter release,$(MODE)),links)
 no-slurm:
 	@echo 'fettle-slurm is left out: slurm/slurm.h is missing (Debian package: libslurm-dev; RHEL package: slurm-devel)'
 no-msgfmt:
@@ -168,6 +170,9 @@ $(B)/gen/registry_%.c: FORCE | $(B)/deps.ok
 	@mkdir -p $(@D)
 	@sh tests/lint/registry.sh $(REG.$*) > $@.tmp
 	$(settle)
+$(FIELD_PAGES): $(B)/man/%: orchestrator/%.in recipes/README.md tests/lint/man_fields.awk
+	@mkdir -p $(@D)
+	$(Q)awk -f tests/lint/man_fields.awk recipes/README.md $< >$@.tmp && mv $@.tmp $@
 $(B)/gen/migrations.c: FORCE | $(B)/deps.ok
 	@mkdir -p $(@D)
 	@sh tests/lint/embed_sql.sh $(sort $(wildcard experiments/migrations/*.sql)) > $@.tmp
@@ -304,7 +309,7 @@ to          = $(1):$(2):$(3)
 INSTALLED   = $(call to,$(B)/install/fettle,$(BINDIR)/fettle,755) \
               $(foreach p,$(filter-out fettle,$(notdir $(PROGRAMS))),$(call to,$(B)/$p,$(LIBEXECDIR)/$p,755)) \
               $(foreach f,$(RECIPES),$(call to,$f,$(DATADIR)/$f,$(if $(filter $f,$(SCRIPTS)),755,644))) \
-              $(foreach f,$(MAN_FILES),$(call to,$f,$(MANDIR)/man$(subst .,,$(suffix $f))/$(notdir $f),644)) \
+              $(foreach f,$(MAN_FILES) $(FIELD_PAGES),$(call to,$f,$(MANDIR)/man$(subst .,,$(suffix $f))/$(notdir $f),644)) \
               $(foreach f,$(CATALOGUES),$(call to,$f,$(f:$(B)/locale/%=$(LOCALEDIR)/%),644)) \
               $(call to,orchestrator/fettle.bash,$(BASHCOMPDIR)/fettle,644) \
               $(call to,orchestrator/fettle.zsh,$(ZSHCOMPDIR)/_fettle,644) \
@@ -393,8 +398,8 @@ check-lua:
 	@$(if $(LUA_FILES),luacheck -q --no-color $(LUA_FILES))
 check-sh:
 	@shellcheck -x $(SH_FILES)
-check-man:
-	@for f in $(MAN_FILES); do mandoc -T lint -W warning $$f || exit 1; done
+check-man: $(FIELD_PAGES)
+	@for f in $(MAN_FILES) $(FIELD_PAGES); do mandoc -T lint -W warning $$f || exit 1; done
 check-po:
 	@sh tests/lint/po.sh check $(B)/po "$(PO_FILES)" $(TEXT_SRC)
 	@sh tests/lint/untranslated.sh tests/lint/untranslated.txt $(DOC_SRC)

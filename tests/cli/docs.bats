@@ -40,6 +40,14 @@ examples() {
 		sed -n '/^\.Bd/,/^\.Ed/p' | grep -v '^\.'
 }
 
+# Examples of pages, as a reader copies them, into files of their names: example [PAGE NAME]...
+example() {
+	while [ $# -gt 0 ]; do
+		mandoc -T ascii "$FETTLE_BUILD/man/$1" | col -bx | sed -n "\|^ *-- $2\$|,\|^ *}\$|p" >"$2"
+		shift 2
+	done
+}
+
 documents() {
 	(cd "$TOP" && find . -name '*.md' -not -path './build/*' -not -path './tests/golden/*' -not -path './.git/*')
 }
@@ -79,6 +87,22 @@ documents() {
 	done <lines
 	grep -q '^MALLOC_ARENA_MAX=1$' fix.env
 	grep -q '^export MALLOC_ARENA_MAX=1$' train.sbatch
+}
+
+@test "campaign(5) and knob(5) have every field of the schema, and their examples work" {
+	# rows of the tables of fields, which reference_test holds equal to the schema
+	awk '/^\| field \|/ { on = 1 } on && /^\| `/ { print $2 } !/^\|/ { on = 0 }' "$TOP/recipes/README.md" |
+		tr -d '`' | sort >schema
+	[ "$(wc -l <schema)" -gt 100 ]
+	sed -n 's/^\.It Ic //p' "$FETTLE_BUILD"/man/campaign.5 "$FETTLE_BUILD"/man/knob.5 | sort -u >told
+	sort -u schema | diff - told
+	for page in campaign.5 knob.5; do
+		mandoc -T lint -W warning "$FETTLE_BUILD/man/$page"
+	done
+	mkdir knobs workloads
+	example campaign.5 short.lua campaign.5 whole.lua campaign.5 workloads/imagenet.lua knob.5 knobs/local_cache.lua
+	"$FETTLE" check short.lua
+	FETTLE_RECIPE_PATH=$DIR "$FETTLE" check whole.lua
 }
 
 @test "every command that a document names exists" {

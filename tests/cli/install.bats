@@ -52,7 +52,7 @@ quiet_make() {
 	stage=$BATS_TEST_TMPDIR/stage
 	quiet_make install DESTDIR="$stage" PREFIX=/usr
 	[ -x "$stage/usr/bin/fettle" ]
-	for page in orchestrator/*.[1-9]; do
+	for page in orchestrator/*.[1-9] campaign.5 knob.5; do
 		[ -r "$stage/usr/share/man/man${page##*.}/${page##*/}" ] || { echo "not there: $page"; return 1; }
 	done
 	for f in bash-completion/completions/fettle zsh/site-functions/_fettle fish/vendor_completions.d/fettle.fish; do
