@@ -1,0 +1,584 @@
+-- SPDX-License-Identifier: MIT
+-- For editors with the Lua language server (LuaLS): point workspace.library in your
+-- .luarc.json at this folder and write `---@type fettle.campaign` before the table of a
+-- campaign, fettle.knob before that of a knob, fettle.rule before that of a rule. Held
+-- to what fettle reads by tests/unit/luals_test.c.
+---@meta fettle
+
+---@class fettle.campaign
+--- letters, digits, `.`, `_` and `-`
+---@field name string
+--- what you want to know; stands at the top of the report
+---@field question? string
+--- the command whose speed matters
+---@field workload fettle.workload|string|table
+--- what a trial runs on
+---@field resources? fettle.resources
+--- the metric that is to become better
+---@field objective fettle.objective|string|table
+--- what the objective should reach
+---@field target? number
+--- a second one: the report shows both for each configuration, and which of them no other beats in
+--- both; verdicts rest on the first
+---@field second_objective? any
+--- absolute limits: an arm that breaks one is rejected like one that breaks a guard
+---@field constraints? any
+--- metrics that must not become worse
+---@field guards? any
+--- what may be changed
+---@field knobs? any
+--- when to stop
+---@field budget? fettle.budget
+--- how hard to look: see [modes](#modes)
+---@field mode? "quick"|"standard"|"long"|"strict"
+--- most passes from hypothesis to verdict; alpha is shared among them
+---@field rounds? integer
+--- chance of any false win in the whole campaign
+---@field alpha? number
+--- the smallest gain that is worth a change
+---@field min_effect? number
+--- fixed numbers of blocks
+---@field blocks? fettle.blocks
+--- the long run of a fix that is accepted, pending convergence (`fettle converge`)
+---@field converge? fettle.converge
+--- measure how the workload scales, instead of tuning it
+---@field ladder? fettle.ladder
+--- runs of an arm in a block
+---@field repeats? integer
+--- blocks of the baseline, of validation, ablation and the fix that share a job, as far as its time
+--- limit allows: they count as one, so each such stage runs so many times more blocks; screens share
+--- jobs by themselves; a job of scheduler local is one block
+---@field blocks_per_allocation? integer
+--- trials at the start of an allocation that are not counted
+---@field warmup_trials? integer
+--- what makes an attempt void or is noted, judged without knowing the arms
+---@field quality? fettle.quality
+--- what is sampled beside a trial
+---@field samplers? fettle.samplers
+--- how fettle-agent comes to the nodes of a cluster
+---@field agent? fettle.agent
+--- one untimed trial of the baseline and of each new incumbent under a profiler: nsys where there is
+--- one, else PyTorch's own; the rules read what it shows
+---@field profile? any
+--- when `fettle nightly` runs this file
+---@field schedule? fettle.schedule|string|table
+--- measure one configuration night after night, instead of tuning it
+---@field canary? fettle.canary|string|table
+--- what else belongs to the environment that a result holds for
+---@field fingerprint? fettle.fingerprint|string|table
+--- limits above which [rules](#rule) speak
+---@field thresholds? any
+--- of the random order of arms
+---@field seed? integer
+--- where trials run
+---@field scheduler? "local"|"slurm"|"slurm_cli"|"fake"
+
+---@class fettle.workload
+--- what is measured; results of one workload are compared over time
+---@field name? string
+--- start from `workloads/NAME.lua` of the recipe path; the other fields are laid over it.
+--- `workload("NAME", {...})` writes it for you
+---@field use? any
+--- program and arguments, each as its own text: no shell reads them
+---@field command (string|number)[]
+--- where it runs; relative to the campaign file
+---@field workdir? string
+--- environment, over the one captured at the first run
+---@field env? any
+--- names of variables that are passed on and never stored
+---@field secrets? (string|number)[]
+--- what it runs in, see [containers](#containers)
+---@field container? fettle.container
+--- what is measured of a trial
+---@field window? fettle.window
+--- how its figures are read
+---@field metrics? fettle.metrics|string|table
+--- the framework's JSON file as the command names it, relative to `workdir`: knobs that are keys of
+--- it are written to a copy
+---@field config? string
+--- what trains: knobs of the catalogue are passed its way
+---@field framework? "deepspeed"|"hf_trainer"|"lightning"|"megatron"|"nanogpt"|"torchtitan"|"torchtune"
+--- what it runs on: a knob that this version does not have is refused, and its defaults are this
+--- version's
+---@field versions? any
+--- bounds of a trial
+---@field limits? fettle.limits
+--- what is trained: gives `mfu_pct` and `hfu_pct` where the log has none
+---@field model? fettle.model
+--- the same training on fewer devices: gives `scaling_efficiency_pct`
+---@field scaling? fettle.scaling
+
+---@class fettle.container
+--- the image, as the runtime takes it; a path is relative to `workdir`
+---@field image string
+--- pyxis: options of srun; apptainer and singularity: `apptainer exec` in front of the command of
+--- each rank
+---@field runtime? "pyxis"|"apptainer"|"singularity"
+--- `SRC`, `SRC:DST` or `SRC:DST:ro`, absolute; `workdir` and the block's directory are mounted by
+--- themselves
+---@field mounts? (string|number)[]
+--- further options of the runtime; apptainer shows GPUs only with `--nv`
+---@field args? (string|number)[]
+
+---@class fettle.window
+--- steps that are run and not measured
+---@field warmup_steps? integer
+--- steps that are measured; then the trial is ended
+---@field steps? integer
+--- matches once a step in the output; needed with `steps`, unless the metrics come by `file`
+---@field pattern? any
+
+---@class fettle.metrics
+--- the probe that reads the output (`fettle probe --list`)
+---@field probe? string
+--- matched against each line of the output; a group feeds the metric of its name, `value` the
+--- objective, `step` and `rank` tell which
+---@field pattern? any
+--- the workload appends lines of JSON, `{"step": 7, "loss": 0.1}`, to the file `$FETTLE_METRICS`
+---@field file? boolean
+
+---@class fettle.limits
+--- a trial that runs longer is ended and counts as failed
+---@field trial_s? number
+--- output that is kept of a trial; of more, the head and the tail
+---@field log_mib? number
+
+---@class fettle.model
+--- parameters; of a mixture of experts those that a token uses
+---@field params number
+--- layers; `palm` and `causal` need it
+---@field layers? number
+--- hidden size, heads times their dimension; `palm` and `causal` need it
+---@field hidden? number
+--- tokens of a sample; `palm` and `causal` need it, and so do tokens a second where the log tells
+--- only samples
+---@field seq_length? number
+--- operations a token: 6 N; the same with attention (`palm`, as nanoGPT counts) or half of it
+--- (`causal`, as torchtitan and Megatron-LM count); 4 N with frozen weights (`lora`)
+---@field formula? "6n"|"palm"|"causal"|"lora"
+--- activations that are computed again, for `hfu_pct`
+---@field recompute? "none"|"selective"|"full"
+--- type whose peak counts
+---@field dtype? "fp32"|"tf32"|"fp16"|"bf16"|"fp8"
+--- device whose peak counts (`experiments/gpu_peaks.def`)
+---@field gpu? string
+--- dense peak of one device; vendors often quote twice as much, with sparsity
+---@field peak_tflops? number
+
+---@class fettle.scaling
+--- devices of the smaller job
+---@field gpus number
+--- tokens a second of all of them
+---@field tokens_per_s? number
+--- samples a second of all of them
+---@field samples_per_s? number
+
+---@class fettle.resources
+--- nodes of a trial
+---@field nodes? integer
+--- ranks on each node
+---@field tasks_per_node? integer
+--- CPUs of a rank
+---@field cpus_per_task? integer
+--- GPUs on each node
+---@field gpus_per_node? integer
+--- memory on each node
+---@field mem_gib_per_node? number
+--- limit of a whole allocation
+---@field time_limit_min? number
+--- Slurm partition
+---@field partition? string
+--- Slurm account
+---@field account? string
+--- Slurm quality of service
+---@field qos? string
+--- Slurm reservation
+---@field reservation? string
+--- node features that are asked for
+---@field constraint? string
+--- nodes that must be used
+---@field nodelist? string
+--- nodes that must not be used
+---@field exclude? string
+--- generic resources on each node, beside `gpus_per_node`
+---@field gres? string
+--- GPUs of the whole job, with a type or without
+---@field gpus? string
+--- GPUs of a rank, with a type or without
+---@field gpus_per_task? string
+--- CPUs for each GPU
+---@field cpus_per_gpu? integer
+--- memory for each CPU
+---@field mem_gib_per_cpu? number
+--- memory for each GPU
+---@field mem_gib_per_gpu? number
+--- licences of the cluster that the job holds
+---@field licenses? string
+--- most leaf switches, and how many minutes to wait for that
+---@field switches? string
+--- not started before, as sbatch takes it
+---@field begin? string
+--- a job that cannot end by then is taken out of the queue
+---@field deadline? string
+--- jobs to wait for
+---@field dependency? string
+--- how much lower the priority; below 0 only as Slurm's operator
+---@field nice? integer
+--- a comment on each job
+---@field comment? string
+--- events of a job that are mailed
+---@field mail_type? string
+--- who gets the mail
+---@field mail_user? string
+--- where blocks run: `any`, wherever the scheduler puts them; `same`, all on the nodes of the first;
+--- `spread`, on nodes that had fewest so far
+---@field placement? "any"|"same"|"spread"
+--- nodes that blocks take turns on, those that had fewest so far first
+---@field among? (string|number)[]
+--- what starts the ranks; `script`: the command does so itself
+---@field launcher? "exec"|"srun"|"mpirun"|"torchrun"|"script"
+
+---@class fettle.objective
+--- name of the metric
+---@field metric string
+--- which statistic of the measured window counts
+---@field stat? "mean"|"median"|"p95"|"p99"|"min"|"max"|"last"|"value"
+--- which way is better; needed for a metric of your own
+---@field better? "up"|"down"
+
+---@class fettle.guard
+--- how much worse than the baseline of the same blocks it may get
+---@field margin? number
+--- a limit of the candidate itself, whatever the baseline has
+---@field at_most? number
+--- the same from below
+---@field at_least? number
+--- which statistic of the measured window counts
+---@field stat? "mean"|"median"|"p95"|"p99"|"min"|"max"|"last"|"value"
+--- which way is better
+---@field better? "up"|"down"
+--- what both arms have done when they are compared
+---@field equal? "step"|"samples"|"tokens"
+
+---@class fettle.constraint
+--- it must not be below this
+---@field at_least? number
+--- it must not be above this
+---@field at_most? number
+--- which statistic of the measured window counts
+---@field stat? "mean"|"median"|"p95"|"p99"|"min"|"max"|"last"|"value"
+
+---@class fettle.knob
+--- letters, digits, `.`, `_` and `-`
+---@field name string
+--- what it does, in one line
+---@field summary? string
+--- passed as this environment variable
+---@field env? string
+--- passed as this argument; with a `=` at its end, in one word with the value
+---@field arg? string
+--- the variable is a list `key:value,key:value`; this key of it
+---@field subkey? string
+--- an argument without a value: `true` puts it in, `false` takes it out
+---@field flag? boolean
+--- how each framework takes it, in place of `arg`
+---@field passed? any
+--- sets of settings that change together; its names are the values, and what it gains is credited to
+--- none of its settings
+---@field bundle? fettle.bundle|string|table
+--- neutral: results are bit-equal; numerics: rounding changes; optimisation: training dynamics
+--- change
+---@field class? "neutral"|"numerics"|"optimisation"
+--- of its values
+---@field type? "int"|"number"|"bool"|"text"
+--- smallest value
+---@field min? number
+--- largest value
+---@field max? number
+--- the only values that exist
+---@field one_of? (string|number)[]
+--- what the baseline has
+---@field default? any
+--- what to try; the default is not among them
+---@field values? any
+--- how it is shown that the setting took effect
+---@field proof? fettle.proof|string|table
+--- where else its effect shows, for people
+---@field evidence? string
+--- other settings that may change with it: `env.NAME`, `arg.--name`
+---@field implies? (string|number)[]
+--- when it counts at all
+---@field requires? fettle.requires|string|table
+--- knobs or variables that must not be set beside it: a campaign with both is refused
+---@field excludes? (string|number)[]
+--- `NAME=VALUE` of a knob or variable with which it does nothing: not tried then
+---@field idle? (string|number)[]
+--- transport, or condition, under which it does anything; for people
+---@field applies? string
+--- the first version that has it; see `workload.versions`
+---@field since? any
+--- the first version without it
+---@field gone? any
+--- what it is when nobody sets it, from that version on, or in that framework
+---@field defaults? any
+--- by its makers: for users, for systems, for debugging alone, not at all
+---@field documented? "user"|"system"|"debug"|"no"
+--- values that are safe
+---@field safe? string
+--- when it is worth trying
+---@field when? string
+--- what it relieves
+---@field bottleneck? "unknown"|"compute"|"communication"|"storage"|"host"|"memory"
+--- see [functions](#functions)
+---@field expect? function
+--- see [functions](#functions)
+---@field lint? function
+--- what can go wrong
+---@field risk? string
+--- what users get wrong, a sentence each
+---@field mistakes? (string|number)[]
+--- what else to know
+---@field notes? string
+
+---@class fettle.proof
+--- what must be shown before a verdict may be accepted
+---@field level "delivered"|"acknowledged"|"effective"
+--- acknowledged: the component's own line; `{value}` stands for the setting
+---@field log? any
+--- acknowledged: a probe's fact whose text equals the setting
+---@field fact? string
+--- effective: a file with this in its name is mapped into every rank
+---@field maps? string
+--- effective: the mean of this metric differs from the baseline's
+---@field metric? string
+--- in which direction
+---@field expect? "up"|"down"|"change"
+--- what makes the component say so: set in every arm, unless `workload.env` has it
+---@field env? any
+
+---@class fettle.requires
+--- the other knob
+---@field knob string
+--- its value must be greater than this
+---@field above? number
+--- its value must be one of these
+---@field values? (string|number)[]
+
+---@class fettle.bundle
+--- variables that it sets
+---@field env? any
+--- variables that it takes out
+---@field unset? (string|number)[]
+--- program and arguments in place of the workload's
+---@field command? (string|number)[]
+
+---@class fettle.budget
+--- running time of the campaign
+---@field minutes? number
+--- what allocations may cost
+---@field node_hours? number
+--- runs of the workload
+---@field trials? integer
+--- what allocations may cost, by `resources.gpus_per_node`
+---@field gpu_hours? number
+--- what an hour of a GPU costs (a site tells it for all): trials and reports then say what they cost
+---@field gpu_hour_price? number
+--- nothing is started after it; a zone may follow
+---@field deadline? any
+--- when blocks may run, days and zone may be added; a block that cannot end in time is not started
+---@field window? fettle.window|string|table
+--- most jobs in flight
+---@field jobs? integer
+--- most nodes that jobs in flight have together
+---@field nodes? integer
+--- a job is submitted only while so many nodes of the partition are idle
+---@field idle_nodes? integer
+--- a job that waits so long to be released, or for nodes that are down, drained or reserved, is
+--- given up, and the campaign stops
+---@field stuck_min? number
+
+---@class fettle.blocks
+--- blocks of the baseline against itself, 2 or more; 0: none, so no noise is known beforehand and no
+--- rule names a bottleneck
+---@field aa? integer
+--- blocks of the last measurement of the fix, 2 or more; 0: none, and no fix
+---@field final? integer
+--- trials of the fix in a row that look for drift; 0: none
+---@field soak? integer
+
+---@class fettle.quality
+--- the steps of a trial become slower at some step by `slow_by` or more and stay so
+---@field fail_slow? "off"|"note"|"void"
+--- in most trials the last third of the steps differs from the first by `drift_by`
+---@field steady? "off"|"note"|"void"
+--- the same in one trial
+---@field drift? "off"|"note"|"void"
+--- single steps that stand out take 1 % of the window or more
+---@field outliers? "off"|"note"|"void"
+--- SM clocks differ between trials by `clocks_by`
+---@field clocks? "off"|"note"|"void"
+--- a device slowed itself down (heat, power brake) in some trials and not in others
+---@field throttle? "off"|"note"|"void"
+--- other processes or the hypervisor took `busy_by` more of the CPUs in one trial than in another
+---@field neighbour? "off"|"note"|"void"
+--- see fail_slow
+---@field slow_by? number
+--- see steady and drift
+---@field drift_by? number
+--- see clocks
+---@field clocks_by? number
+--- see neighbour
+---@field busy_by? number
+
+---@class fettle.samplers
+--- time between two samples
+---@field period_ms? integer
+--- samples and evidence of all nodes of an allocation (one job step beside the trials, `srun
+--- --overlap`); `false`: of the first one only, and what only other nodes show is not proved
+---@field every_node? boolean
+--- the dcgm-exporter of each node, asked once a second; host `localhost` or an IPv4 address
+---@field dcgm_exporter? any
+
+---@class fettle.agent
+--- each node of a job gets its own copy of fettle-agent first (`sbcast`), from one in the workspace:
+--- where nodes do not see the installed one, or should not read it over the network
+---@field sbcast? boolean
+--- where that copy is put: a directory of each node's own
+---@field dir? string
+
+---@class fettle.converge
+--- length of each run
+---@field steps? integer
+--- paired runs of default and fix; `seed_env` carries 1, 2, ...
+---@field seeds? integer
+--- what must hold
+---@field metric? string
+--- which statistic of the whole run counts, where runs are compared at equal steps
+---@field stat? "mean"|"median"|"p95"|"p99"|"min"|"max"|"last"|"value"
+--- how much worse it may get
+---@field margin? number
+--- environment variable that carries the seed to both runs of a pair
+---@field seed_env? string
+--- a run that takes longer is ended and counts as failed
+---@field trial_s? number
+
+---@class fettle.ladder
+--- from the fewest ranks to the most; each is compared with the one before, on the nodes of the
+--- larger one
+---@field rungs any
+--- pairs of runs a rung
+---@field blocks? integer
+--- of efficiency from one rung to the next: a rung that loses more is the last, and its bottleneck
+--- is named
+---@field max_loss? number
+
+---@class fettle.rung
+--- nodes of the allocation that it runs in
+---@field nodes? integer
+--- ranks on each of them
+---@field tasks_per_node? integer
+
+---@class fettle.schedule
+--- how often it is run anew
+---@field every? "night"|"week"
+--- also when the environment is another one than when it was last measured
+---@field after_change? boolean
+
+---@class fettle.canary
+--- blocks a night, each of both arms
+---@field blocks? integer
+--- what the arm beside it differs in; false: there is none, and a slow night cannot be told from a
+--- slow workload
+---@field reference? any
+
+---@class fettle.fingerprint
+--- its first line; relative to `workdir`
+---@field file? string
+--- the first line that this prints within 10 s; no shell reads it
+---@field command? (string|number)[]
+--- this variable, as a trial gets it
+---@field env? string
+--- how an older value is put back for comparison, `{value}` stands for it
+---@field set? any
+
+---@class fettle.site
+--- what holds where a campaign says nothing
+---@field defaults? any
+--- what no campaign may exceed
+---@field caps? fettle.caps
+--- knobs, or variables, that no campaign may vary
+---@field forbidden? any
+--- directories with `knobs/`, `rules/`, `workloads/` that are looked at before the shipped ones;
+--- relative to site.lua
+---@field recipe_path? (string|number)[]
+
+---@class fettle.caps
+--- most nodes of a trial
+---@field nodes? integer
+--- most running time of a campaign
+---@field minutes? number
+--- most that a campaign's allocations may cost
+---@field node_hours? number
+--- most runs of the workload
+---@field trials? integer
+--- longest `workload.limits.trial_s`
+---@field trial_s? integer
+--- the same by GPUs, for campaigns that ask for GPUs
+---@field gpu_hours? number
+--- most jobs in flight of a campaign
+---@field jobs? integer
+--- most nodes that those have together
+---@field nodes_at_once? integer
+--- a job is submitted only while at least so many nodes of the partition are idle
+---@field idle_nodes? integer
+--- blocks run in these hours only, whatever a campaign's own window says
+---@field window? fettle.window|string|table
+
+---@class fettle.user
+--- what holds where your campaigns say nothing, whatever the site's defaults are
+---@field defaults? any
+--- directories with `knobs/`, `rules/`, `workloads/` that are looked at after the site's and before
+--- the shipped ones; relative to user.lua
+---@field recipe_path? (string|number)[]
+
+---@class fettle.rule
+--- letters, digits, `_` and `-`
+---@field name string
+--- signals, limit -> finding, or nil
+---@field when function
+--- its threshold, the second argument of `when`; `thresholds` of a campaign overrides it
+---@field limit? number
+--- where that number comes from
+---@field source? string
+--- signals without which it is not asked and its branch stays open; of names with a bar between them
+--- one is enough
+---@field needs? (string|number)[]
+--- the question that stays open then
+---@field asks? string
+--- what to run to answer it
+---@field run? string
+--- name of the rule whose finding it splits; it is asked when that one found something
+---@field under? string
+
+---@class fettle.finding
+--- what holds the workload back; a rule with `under` may correct the other one's word
+---@field bottleneck? "unknown"|"compute"|"communication"|"storage"|"host"|"memory"
+--- of the step that would be gone without it: the score by which findings are ordered, and their
+--- ceiling
+---@field share? number
+--- one sentence with the figures
+---@field evidence string
+--- knobs that may help, the first to try first
+---@field try? (string|number)[]
+
+---@class fettle.expectation
+--- false: leave this value out
+---@field worth_trying? boolean
+--- what it will probably give
+---@field gain? number
+--- what it can give at most
+---@field ceiling? number
+--- what it relieves
+---@field bottleneck? "unknown"|"compute"|"communication"|"storage"|"host"|"memory"
+--- one sentence with the evidence
+---@field why? string
