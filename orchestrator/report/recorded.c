@@ -10,8 +10,8 @@
 #include "orchestrator/base/str.h"
 
 enum {
-	PIECES_MAX = 9, /* conversions of a format: positions have one digit */
-	DEPTH_MAX = 3,  /* a reason in a reason in a note */
+	PIECES_MAX = 12, /* conversions of a format */
+	DEPTH_MAX = 3,   /* a reason in a reason in a note */
 };
 
 /* What stood in the place of a conversion. */
@@ -51,6 +51,17 @@ static const char *next_to(const char *s, bool words)
 	return words ? s : s + strspn(s, NUMBER);
 }
 
+/* The literal that ends a piece; where a number is to follow, one before a number. */
+static const char *find_literal(const char *s, const struct buf *lit, const char *fmt)
+{
+	bool number = *fmt && fmt[conversion(fmt) - 1] != 's';
+	const char *at = strstr(s, lit->data);
+
+	while (at && number && !is_number(at + lit->len, 1))
+		at = strstr(at + 1, lit->data);
+	return at;
+}
+
 /* Does `fmt` give s? Each conversion takes as little as it can. *weight: how much of it is literal.
  */
 static bool match(const char *fmt, const char *s, struct piece *v, size_t *n, size_t *weight)
@@ -70,7 +81,9 @@ static bool match(const char *fmt, const char *s, struct piece *v, size_t *n, si
 
 		fmt += length;
 		literal(&fmt, &lit);
-		end = lit.len ? strstr(s, lit.data) : *fmt ? next_to(s, words) : s + strlen(s);
+		end = lit.len ? find_literal(s, &lit, fmt)
+		      : *fmt  ? next_to(s, words)
+			      : s + strlen(s);
 		if (!*fmt && lit.len) /* the last literal is the sentence's end */
 			end = str_ends(s, lit.data) ? s + strlen(s) - lit.len : NULL;
 		fits = end && end >= s && (words || is_number(s, (size_t)(end - s)));
@@ -133,15 +146,16 @@ static char *fill(const char *fmt, const struct piece *v, size_t n, int depth)
 	size_t next = 0;
 
 	while (*fmt) {
-		size_t length, at = next;
+		size_t length, digits, at = next;
 
 		literal(&fmt, &lit);
 		buf_str(&out, lit.data ? lit.data : "");
 		if (!*fmt)
 			break;
 		length = conversion(fmt);
-		if (fmt[1] >= '1' && fmt[1] <= '9' && fmt[2] == '$')
-			at = (size_t)(fmt[1] - '1');
+		digits = strspn(fmt + 1, "0123456789");
+		if (fmt[1 + digits] == '$')
+			at = (size_t)(str_digits(fmt + 1, (int)digits) - 1);
 		else
 			next++;
 		if (at < n) {

@@ -200,6 +200,12 @@ static void stored_sentences_are_made_anew(void **state)
 			"2 夜后自行恢复，于 2026-11-29");
 	assert_recorded("CPUs are 80 % busy, so decoding competes with computing",
 			"CPU 繁忙度 80 %，解码与计算争抢 CPU");
+	assert_recorded(
+		"noise of a run within a block 1.46 %; A/A difference +0.39 % [-4.63, 5.68] over "
+		"3 pairs; smallest effect to be seen 2.6 %; repeats = 7 would show 1.0 % if the "
+		"noise is that of runs",
+		"区块内单次运行的噪声 1.46 %；A/A 差异 +0.39 % [-4.63, 5.68]，共 3 对；可分辨的最小效应 "
+		"2.6 %；若噪声来自单次运行，repeats = 7 可分辨 1.0 %");
 	assert_recorded("64 workers", "64 个 worker");
 	assert_recorded("64 workers on 8 CPUs", "64 workers on 8 CPUs"); /* nothing is lost */
 	assert_recorded("a sentence of nobody", "a sentence of nobody");
