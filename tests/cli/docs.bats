@@ -74,6 +74,60 @@ documents() {
 	done <lines
 }
 
+# The fenced block of a kind in TUTORIAL.md.
+fenced() {
+	sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$TOP/TUTORIAL.md" | sed '1d;$d'
+}
+
+# Lines as TUTORIAL.md is held to them: every number is N, blanks are one.
+blurred() {
+	sed -E 's/[-+]?[0-9]+([.:][0-9]+)*(e-[0-9]+)?/N/g; s/ +/ /g; s/^ //'
+}
+
+# Of what is shown each piece between dots must have been printed, in this order: shown FILE OUTPUT
+shown() {
+	local line piece rest
+	rest=$(blurred <"$2")
+	while IFS= read -r line; do
+		while [ -n "$line" ]; do
+			piece=${line%%...*}
+			[ "$piece" != "$line" ] && line=${line#*...} || line=
+			piece=$(sed 's/^ //; s/ $//' <<<"$piece")
+			[ -n "$piece" ] || continue
+			[[ $rest == *"$piece"* ]] || { echo "not printed: $piece"; cat "$2"; return 1; }
+			rest=${rest#*"$piece"}
+		done
+	done < <(blurred <"$1")
+}
+
+@test "TUTORIAL.md says what its commands print" {
+	unset FETTLE_SITE
+	PATH=${FETTLE%/*}:$PATH
+	fenced sh >train.sbatch
+	fenced json >rehearsal.json
+	[ -s train.sbatch ] && [ -s rehearsal.json ]
+	n=0
+	sed -n 's/^    //p' "$TOP/TUTORIAL.md" >text
+	printf '$ true\n' >>text
+	command=true
+	while IFS= read -r line <&3; do
+		if [[ $line != '$ '* ]]; then
+			printf '%s\n' "$line" >>expected
+			continue
+		fi
+		echo "\$ $command"
+		rc=0
+		bash -c "$command" >printed 2>&1 </dev/null || rc=$?
+		[ "$rc" -eq 0 ] || { cat printed; return 1; }
+		[ ! -e expected ] || shown expected printed
+		rm -f expected
+		command=${line#'$ '}
+		n=$((n + 1))
+	done 3<text
+	[ "$n" -gt 20 ]
+	grep -q 'num-workers 4 --save-dir' train.sbatch
+}
+
 @test "the examples of the man page work" {
 	ln -s "$TOP/recipes" recipes
 	cp "$TOP/tests/fixtures/probes/nccl-tests-old.txt" all_reduce.log
