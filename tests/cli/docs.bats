@@ -221,3 +221,29 @@ shown() {
 		[ -d "$TOP/$d" ] || { echo "no folder $d"; return 1; }
 	done <folders
 }
+
+# The n-th block of a language in CONTRIBUTING.md.
+block() {
+	awk -v open="\`\`\`$1" -v n="$2" '$0 == "```" { on = 0 } on { print } $0 == open { on = ++seen == n }' "$TOP/CONTRIBUTING.md"
+}
+
+@test "LONG: a probe is added by what CONTRIBUTING.md says, and nothing else" {
+	[ -n "${LONG:-}" ] || return 0
+	mkdir tree
+	(cd "$TOP" && tar -cf - --exclude=./build --exclude=./.git .) | tar -C tree -xf -
+	cd tree
+	block def 1 >>experiments/metrics.def
+	block c 1 >probes/probe_ipmi_power.c
+	block text 1 >tests/fixtures/probes/ipmi-power.txt
+	block c 2 >tests/unit/probe_ipmi_power_test.c
+	block c 3 >tests/fuzz/fuzz_ipmi_power.c
+	block tsv 1 >>tests/fixtures/samples-expected.tsv
+	block messy 1 >line && sed -i '/{"ifstat", "ifstat.txt"/r line' tests/unit/probe_messy_test.c
+	unset BUILD FETTLE FETTLE_BUILD
+	make -s -j2 CI=1
+	run -0 build/fettle probe tests/fixtures/probes/ipmi-power.txt
+	[[ $output == *"node_power_w"*"214"* ]]
+	build/fettle probe --list | grep ipmi_power
+	for t in probe_ipmi_power probe_messy samples probe_listing; do make check-unit T=$t; done
+	make check-format check-layers check-length check-spdx
+}
