@@ -29,9 +29,9 @@ loader() {
 	grep -q '^return {' loader.lua
 }
 
-# Lines of README.md to be typed: indented, without the remark behind two blanks or more.
+# Lines of README.md and the guide to be typed: indented, without the remark behind two blanks or more; each once.
 typed() {
-	sed -n "s/^    \($1 .*\)/\1/p" "$TOP/README.md" | sed 's/   *[^ ].*//'
+	sed -n "s/^    \($1 .*\)/\1/p" "$TOP/README.md" "$TOP/docs/GUIDE.md" | sed 's/   *[^ ].*//' | awk '!seen[$0]++'
 }
 
 # Blocks to be typed of the man page's EXAMPLES.
@@ -60,7 +60,17 @@ documents() {
 	[[ $output != *warning* ]]
 }
 
-@test "every fettle line of README.md does what it says" {
+@test "the output that README.md shows stands in the published report" {
+	sed -n '/^```text$/,/^```$/p' "$TOP/README.md" | sed '1d;$d' >shown
+	[ "$(wc -l <shown)" -ge 5 ]
+	sed 's/[*`|]//g; s/  */ /g' "$TOP/experiments/reports/h200/dataloader.md" >report
+	# what stands in columns of the README is a row or a sentence of the report: each piece of it
+	sed 's/   */\n/g' shown | while read -r piece; do
+		grep -qF -- "$piece" report || { echo "not in the report: $piece"; return 1; }
+	done
+}
+
+@test "every fettle line of README.md and the guide does what it says" {
 	loader
 	typed fettle >lines
 	[ "$(wc -l <lines)" -ge 5 ]
