@@ -60,7 +60,7 @@ wait_for() {
 	return 1
 }
 
-build_killnth() { cc -shared -fPIC -o "$BATS_FILE_TMPDIR/killnth.so" tests/faults/killnth.c -ldl; }
+build_failnth() { cc -D_GNU_SOURCE -shared -fPIC -o "$BATS_FILE_TMPDIR/failnth.so" tests/faults/failnth.c -ldl; }
 
 # killed_before CALL PATTERN: each run before its first such call; a tick does what is due and leaves the next
 # block to the next run, until one gets through
@@ -70,7 +70,7 @@ killed_before() {
 		args=(run -q -w "$W" "$RECIPE")
 		[ "$(sqlite3 "$W/fettle.db" 'SELECT count(*) FROM campaign' 2>/dev/null)" != 1 ] || args=(resume -q -w "$W")
 		rc=0
-		KILL_NTH=1 KILL_CALL=$1 KILL_PATH=$2 LD_PRELOAD=$BATS_FILE_TMPDIR/killnth.so \
+		FAIL_NTH=1 FAIL_CALLS=$1 FAIL_PATH=$2 LD_PRELOAD=$BATS_FILE_TMPDIR/failnth.so \
 			"$FETTLE" "${args[@]}" >"$W.out" 2>&1 || rc=$?
 		[ "$rc" -eq 137 ] || break
 		killed=$((killed + 1))

@@ -6,7 +6,7 @@
 load common
 setup_file() {
 	faults_setup_file
-	build_killnth
+	build_failnth
 	cc -shared -fPIC -o "$BATS_FILE_TMPDIR/clockjump.so" tests/faults/clockjump.c -ldl
 }
 setup() { W=$BATS_TEST_TMPDIR/w; }

@@ -6,7 +6,7 @@
 load common
 setup_file() {
 	faults_setup_file
-	build_killnth
+	build_failnth
 }
 setup() { W=$BATS_TEST_TMPDIR/w; }
 
@@ -27,12 +27,12 @@ spoil() {
 }
 
 @test "reparse: killed at any commit, each attempt has its old values or its new ones, and again does the rest" {
-	build_killnth
+	build_failnth
 	spoil "$W"
 	values "$REFERENCE" >"$W.want"
 	for nth in $(seq 100); do
 		rc=0
-		KILL_NTH=$nth LD_PRELOAD=$BATS_FILE_TMPDIR/killnth.so "$FETTLE" reparse -w "$W" >"$W.out" 2>&1 || rc=$?
+		FAIL_NTH=$nth LD_PRELOAD=$BATS_FILE_TMPDIR/failnth.so "$FETTLE" reparse -w "$W" >"$W.out" 2>&1 || rc=$?
 		[ "$rc" -eq 137 ] || break
 		[ "$(sqlite3 "$W/fettle.db" 'PRAGMA integrity_check')" = ok ]
 		# parser_rev came with the new values, in each attempt of which some are new
@@ -85,7 +85,7 @@ killed_at() {
 	local call=$1 n=$2
 	shift 2
 	rc=0
-	KILL_NTH=$n KILL_CALL=$call LD_PRELOAD=$BATS_FILE_TMPDIR/killnth.so "$FETTLE" archive -w "$W" "$@" >"$W.out" 2>&1 || rc=$?
+	FAIL_NTH=$n FAIL_CALLS=$call LD_PRELOAD=$BATS_FILE_TMPDIR/failnth.so "$FETTLE" archive -w "$W" "$@" >"$W.out" 2>&1 || rc=$?
 	nothing_lost
 	[ "$rc" -eq 137 ]
 }

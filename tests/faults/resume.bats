@@ -9,7 +9,7 @@ setup_file() {
 	export FETTLE=${FETTLE:-$PWD/build/fettle}
 	export PATH=${FETTLE_BUILD:-$PWD/build/release}/tests/workloads:$PATH
 	export RECIPE=$PWD/tests/fixtures/recipes/planted-fixed.lua BRIEF=$PWD/tests/fixtures/recipes/planted-brief.lua
-	cc -shared -fPIC -o "$BATS_FILE_TMPDIR/killnth.so" tests/faults/killnth.c -ldl
+	cc -D_GNU_SOURCE -shared -fPIC -o "$BATS_FILE_TMPDIR/failnth.so" tests/faults/failnth.c -ldl
 	run_to_end "$BATS_FILE_TMPDIR/reference"
 	facts "$BATS_FILE_TMPDIR/reference" >"$BATS_FILE_TMPDIR/reference.txt"
 	[ "$(wc -l <"$BATS_FILE_TMPDIR/reference.txt")" -gt 40 ]
@@ -79,7 +79,7 @@ nothing_left() {
 			set -- run -q -w "$w" "$RECIPE"
 		fi
 		rc=0
-		KILL_NTH=$n LD_PRELOAD=$BATS_FILE_TMPDIR/killnth.so "$FETTLE" "$@" >"$w.out" 2>&1 || rc=$?
+		FAIL_NTH=$n LD_PRELOAD=$BATS_FILE_TMPDIR/failnth.so "$FETTLE" "$@" >"$w.out" 2>&1 || rc=$?
 		[ $rc -eq 137 ] && killed=$((killed + 1))
 		n=$((n + 1))
 		[ $n -lt 200 ]

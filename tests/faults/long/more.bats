@@ -5,7 +5,7 @@
 load ../common
 setup_file() {
 	faults_setup_file
-	build_killnth
+	build_failnth
 }
 setup() { W=$BATS_TEST_TMPDIR/w; }
 
