@@ -169,6 +169,45 @@ int fs_write_atomic(const char *path, const void *data, size_t n, mode_t mode, s
 	return 0;
 }
 
+/* Is it our own standard output under another name, /dev/stdout or the file of the shell's ">"? */
+static bool is_stdout(const struct stat *st)
+{
+	struct stat out;
+
+	return fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == st->st_dev &&
+	       out.st_ino == st->st_ino;
+}
+
+static int write_in_place(const char *path, const struct stat *st, const void *data, size_t n,
+			  struct err *e)
+{
+	int fd = is_stdout(st) ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+			       : open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	int rc, saved;
+
+	if (fd < 0)
+		return err_sys(e, ERR_IO, "cannot write %s", path);
+	rc = write_all(fd, data, n);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return rc ? err_sys(e, ERR_IO, "cannot write %s", path) : 0;
+}
+
+int fs_write_named(const char *path, const void *data, size_t n, mode_t mode, struct err *e)
+{
+	_cleanup_free_ char *target = realpath(path, NULL);
+	struct stat st;
+
+	if (!*path)
+		return err_set(e, ERR_USAGE, "a file with an empty name cannot be written");
+	if (stat(path, &st) || S_ISDIR(st.st_mode))
+		return fs_write_atomic(path, data, n, mode, e);
+	if (!S_ISREG(st.st_mode) || is_stdout(&st))
+		return write_in_place(path, &st, data, n, e);
+	return fs_write_atomic(target ? target : path, data, n, mode, e);
+}
+
 static int new_dir(const char *path, mode_t mode)
 {
 	int fd;

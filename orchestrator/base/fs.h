@@ -14,9 +14,13 @@
 int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
 
 /* tmp in the same directory, fsync, rename, fsync of the directory. The umask applies to mode, as
- * for open(2). A tmp left by a crash is
- * `.<name>.tmp.<pid>` and is harmless. */
+ * for open(2). A tmp left by a crash is `.<name>.tmp.<pid>` and is harmless. Whatever had the name
+ * is replaced, a link or a device too. */
 int fs_write_atomic(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
+/* The same for a file that a person named on the command line: a device, a pipe and our own
+ * standard output are written to as they are, and of a link its target is replaced. An empty name
+ * is ERR_USAGE. Not for names within a workspace, where a link may be another user's. */
+int fs_write_named(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
 
 /* Is it the directory of a group: writable for its group, and not sticky? What is made in one by
  * fs_create(), fs_write_atomic() or fs_mkdirs(), and has the directory's group (setgid keeps that

@@ -87,7 +87,7 @@ static int write_file(const struct outlet_view *v, const char *path, struct err 
 	int rc;
 
 	outlet_find("metrics")->write(v, &text);
-	rc = fs_write_atomic(path, text.data, text.len, 0644, e);
+	rc = fs_write_named(path, text.data, text.len, 0644, e);
 	buf_free(&text);
 	return rc;
 }

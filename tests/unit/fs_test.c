@@ -75,6 +75,38 @@ static void atomic_write_replaces_with_mode(void **state)
 	buf_free(&b);
 }
 
+/* What stands in /dev must not become a file because root writes a report there. */
+static void a_named_file_may_be_a_pipe_or_a_link(void **state)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_free_ char *pipe = fs_join(dir, "pipe"), *link = fs_join(dir, "link");
+	_cleanup_free_ char *file = fs_join(dir, "file");
+	char got[8] = "";
+	struct err e = {0};
+	struct stat st;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	fd = open(pipe, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_ok(fs_write_named(pipe, "hello", 5, 0600, &e));
+	assert_int_equal(read(fd, got, sizeof got), 5);
+	close(fd);
+	assert_int_equal(lstat(pipe, &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+
+	put(file, "old");
+	assert_int_equal(symlink("file", link), 0);
+	assert_ok(fs_write_named(link, "newer", 5, 0600, &e));
+	assert_int_equal(fs_size(file), 5);
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+
+	assert_int_equal(fs_write_named("", "x", 1, 0600, &e), -ERR_USAGE);
+	assert_int_equal(fs_write_named(dir, "x", 1, 0600, &e), -ERR_IO);
+}
+
 static void atomic_write_names_the_file_that_failed(void **state)
 {
 	_cleanup_scratch_ char *dir = scratch_new();
@@ -321,6 +353,7 @@ int main(void)
 		cmocka_unit_test(read_is_bounded),
 		cmocka_unit_test(read_says_what_is_absent),
 		cmocka_unit_test(atomic_write_replaces_with_mode),
+		cmocka_unit_test(a_named_file_may_be_a_pipe_or_a_link),
 		cmocka_unit_test(atomic_write_names_the_file_that_failed),
 		cmocka_unit_test(a_cut_write_leaves_the_old_file),
 		cmocka_unit_test(a_full_disk_leaves_the_old_file),
