@@ -51,6 +51,8 @@ static int load_screen(struct loader *l, struct report_hypothesis *h, struct err
 						    s->arms[0].id, s->arms[a].id,
 						    l->r->recipe->better, NULL)
 						 .effect.est;
+			for (size_t k = 0; k < l->n_values; k++)
+				h->screen_runs += l->values[k].arm == s->arms[a].id;
 		}
 	}
 	return 0;
@@ -164,6 +166,10 @@ int load_hypotheses(struct loader *l, struct err *e)
 
 	if (rc < 0)
 		return rc;
+	if (r->recipe->n_knobs == 0) { /* there is one row, which says that the round was planned */
+		hypothesis_rows_free(rows, n);
+		return 0;
+	}
 	r->hyps = xcalloc(n + 1, sizeof *r->hyps);
 	for (size_t i = 0; i < n; i++)
 		r->hyps[i].row = rows[i]; /* texts move here */

@@ -131,7 +131,7 @@ static void bottleneck(const struct report *r, struct lines *l)
 		round = r->findings[i].round;
 		finding(r, &r->findings[i], l);
 	}
-	if (round == 0 && r->n_hyps &&
+	if (round == 0 && (r->n_hyps || r->n_findings) &&
 	    (r->recipe->ladder.n || r->recipe->aa_blocks != BLOCKS_NONE)) {
 		buf_str(&l->line, _("Bottleneck: no rule names one from the signals at hand"));
 		if (open)
@@ -201,8 +201,12 @@ static void fix(const struct report *r, struct lines *l)
 	if (!r->has_fix) {
 		if (r->campaign.state != CAMPAIGN_DONE)
 			return;
-		say(l, _("Fix: none; the default stays. What was refuted is kept with its "
-			 "interval."));
+		say(l,
+		    r->recipe->n_knobs == 0
+			    ? _("Fix: none; the campaign has no knobs, only the default was "
+				"measured.")
+			    : _("Fix: none; the default stays. What was refuted is kept with its "
+				"interval."));
 		return;
 	}
 	text = config_text(&r->fix_config);

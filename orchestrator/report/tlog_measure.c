@@ -142,7 +142,10 @@ void tlog_baseline(const struct report *r, struct doc *doc)
 		tlog_arms(r, &r->stages[i], doc);
 	}
 	if (!any)
-		doc_say(doc, "Nothing was measured yet.");
+		doc_say(doc,
+			r->recipe->aa_blocks == BLOCKS_NONE
+				? _("No A/A stage was asked for, so the noise is that of the tests.")
+				: _("Nothing was measured yet."));
 	doc_title(doc, 3, "Signals");
 	for (int d = 0; d < DIMENSIONS; d++)
 		signal_table(r, (enum report_dimension)d, doc);

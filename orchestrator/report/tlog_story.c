@@ -37,6 +37,10 @@ static void answer_none(const struct report *r, struct doc *doc)
 	bool ended = r->campaign.state == CAMPAIGN_DONE;
 	char least[DOC_FIGURES_MAX];
 
+	if (ended && r->recipe->n_knobs == 0) {
+		doc_strong(doc, _("Only the default was measured: there are no knobs."));
+		return;
+	}
 	doc_strong(doc, ended ? _("No change was accepted: the default stays.")
 			      : _("Nothing was accepted yet."));
 	if (isfinite(r->smallest))

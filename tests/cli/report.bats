@@ -77,6 +77,28 @@ fits() {
 	[[ ! $output =~ [^a-z]nan[^a-z] ]]
 }
 
+@test "report: the CSV counts the runs of every screened arm" {
+	"$FETTLE" report --format csv >"$BATS_TEST_TMPDIR/r.csv"
+	[ "$(awk -F, 'NR > 1 && $13 != "" { print $14 }' "$BATS_TEST_TMPDIR/r.csv" | sort -u)" = 2 ]
+	[ "$(grep -c '"screen"' "$BATS_TEST_TMPDIR/r.csv")" -eq 1 ]
+}
+
+@test "report: without knobs there are no hypotheses, and an ab has no A/A stage" {
+	export FETTLE_WORKSPACE=$BATS_TEST_TMPDIR/ws
+	sed '/^knobs = {/,/^},/d' "$BATS_FILE_TMPDIR/c.lua" >"$BATS_TEST_TMPDIR/n.lua"
+	run "$FETTLE" run "$BATS_TEST_TMPDIR/n.lua" -s fake -q
+	[[ $output == *'Bottleneck: no rule names one'*'has no knobs'* ]]
+	[[ $output != *'Hypotheses:'* ]]
+	run "$FETTLE" report
+	[[ $output == *'Only the default was measured'* ]]
+	[[ $output != *'`none`'* ]]
+	"$FETTLE" ab --name ab --env A=1 --steps 3 --metric throughput_samples_per_s --metrics-file \
+		-s fake -q -- true || true
+	run "$FETTLE" report ab
+	[[ $output == *'No A/A stage was asked for, so the noise'* ]]
+	[[ $output != *'Nothing was measured yet'* ]]
+}
+
 @test "report: JSON that jq reads, with every key documented" {
 	"$FETTLE" report small --format json >"$BATS_TEST_TMPDIR/r.json"
 	[ "$(jq -r .format "$BATS_TEST_TMPDIR/r.json")" = fettle.report/1 ]
