@@ -64,6 +64,9 @@ documents() {
 	sed -n '/^```text$/,/^```$/p' "$TOP/README.md" | sed '1d;$d' >shown
 	[ "$(wc -l <shown)" -ge 5 ]
 	sed 's/[*`|]//g; s/  */ /g' "$TOP/experiments/reports/h200/dataloader.md" >report
+	# and the effects in its picture
+	grep -oE '[-+][0-9.]+ % \[[^]]*\]' "$TOP/docs/dataloader.svg" | sort -u >>shown
+	[ "$(wc -l <shown)" -ge 11 ]
 	# what stands in columns of the README is a row or a sentence of the report: each piece of it
 	sed 's/   */\n/g' shown | while read -r piece; do
 		grep -qF -- "$piece" report || { echo "not in the report: $piece"; return 1; }
