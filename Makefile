@@ -280,8 +280,8 @@ fuzz-run: $(FUZZ_BIN)
 		sh tests/fuzz/dict.sh tests/fuzz/fuzz_$$n.c $$(ls probes/probe_$$n.c orchestrator/cmd/$$n.c 2>/dev/null) > $(BUILD)/corpus/$$n.dict; \
 		$$f -dict=$(BUILD)/corpus/$$n.dict -max_total_time=$(or $(FUZZ_S),30) -timeout=10 -rss_limit_mb=1024 -verbosity=0 -print_final_stats=1 \
 			-artifact_prefix=$(BUILD)/corpus/$$n- $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
-bench: programs $(PROG_BIN) ## benchmarks: tests/bench/*.sh
-	@for f in $(sort $(wildcard tests/bench/*.sh)); do echo "$$f"; sh $$f || exit 1; done
+bench: programs $(PROG_BIN) ## fettle beside its peers, one table (T=name: one benchmark of tests/bench; LONG=1: all sizes)
+	@sh tests/bench/bench.sh $(T)
 # Stable names of the workloads, for campaigns that are typed by hand.
 workloads: $(PROG_BIN) ## the small programs that campaigns tune: build/workloads
 	@mkdir -p $(BUILD)/workloads

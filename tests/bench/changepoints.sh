@@ -5,13 +5,12 @@
 #
 #   LONG=1 sh tests/bench/changepoints.sh >experiments/reports/changepoints.md
 #
-# Without LONG=1 a sketch of 200 series a row. Otava comes from PyPI, pinned, into a virtual environment under build/;
-# where it cannot be installed, its part is said to be absent. Fails when a goal is missed.
+# Without LONG=1 a sketch of 200 series a row. Otava comes from PyPI (peers.sh); where it cannot be installed, its part is
+# said to be absent. SPEED_ONLY=1 leaves all but the speed out. Fails when a goal is missed.
 cd "$(dirname "$0")/../.." || exit 1
-OTAVA='apache-otava==0.8.0' NUMPY='numpy==2.2.0' SCIPY='scipy==1.16.3'
 build=${FETTLE_BUILD:-$PWD/build/release}
 bench=$build/tests/bench/changepoint_bench
-venv=${build%/*}/bench/otava-venv
+otava=$(sh tests/bench/peers.sh apache-otava | sed -n 2p)
 count=${SERIES:-${LONG:+1000}}
 count=${count:-200}
 seed=${SEED:-20261129}
@@ -31,6 +30,7 @@ goal() {
 # column FILE ROW N: field N of the rows that match ROW, largest last (words count as 0).
 column() { awk -F ' *[|] *' -v row="$2" -v n="$(($3 + 1))" '$0 ~ row { print $n }' "$1" | sort -g; }
 
+worth() {
 cat <<END
 # Change points: what they are worth, and what they cost
 
@@ -73,6 +73,8 @@ few of them saves re-runs and loses what the rule has to say.
 
 END
 "$bench" newest "$count" "$seed" || exit 4
+}
+[ -n "${SPEED_ONLY:-}" ] || worth
 
 cat <<END
 
@@ -83,15 +85,12 @@ set -- $("$bench" year 1000 "$seed")
 echo
 goal "seconds of 1,000 series x 365 nights, suspicions and strict detector" "$1" 2
 echo
-if [ ! -e "$venv/ok-$OTAVA-$NUMPY-$SCIPY" ]; then
-	rm -rf "$venv"
-	python3 -m venv "$venv" && "$venv/bin/pip" install -q "$OTAVA" "$NUMPY" "$SCIPY" && touch "$venv/ok-$OTAVA-$NUMPY-$SCIPY"
-fi >"$tmp/pip" 2>&1
-if [ -e "$venv/ok-$OTAVA-$NUMPY-$SCIPY" ]; then
+if [ -n "$otava" ]; then
 	"${CC:-cc}" -std=c17 -D_GNU_SOURCE -O2 -fPIC -shared -I. -o "$tmp/changepoint.so" experiments/changepoint.c experiments/stats.c \
 		orchestrator/base/mem.c orchestrator/base/rng.c -lRmath -lxxhash -lm || exit 4
-	"$venv/bin/python" tests/bench/changepoints_otava.py "$tmp/changepoint.so" "$bench" "$venv/bin/otava" "$seed" "$tmp" || bad=1
+	"$otava/python" tests/bench/changepoints_otava.py "$tmp/changepoint.so" "$bench" "$otava/otava" "$seed" "$tmp" || bad=1
 else
-	echo "Otava is absent: $OTAVA cannot be installed from PyPI. Not measured."
+	echo "Not measured: $(sh tests/bench/peers.sh apache-otava)"
+	(. tests/bench/lib.sh && dir=$tmp && row "change points" ms "" "" "$(version apache-otava)" 'ratio>=30')
 fi
 exit $bad

@@ -44,6 +44,14 @@ def goal(text, value, least):
     print(f"- {text}: {value:.0f}, at least {least}: {'met' if value >= least else '**MISSED**'}")
 
 
+def row(what, unit, other, own, goals):
+    """A row of the table of `make bench`: lib.sh, in turn, a number a round."""
+    numbers = [" ".join(f"{1e3 * v:.6g}" for v in column) for column in (own, other)]
+    subprocess.run(["sh", "-c", '. tests/bench/lib.sh; dir=$1; shift; row "$@"', "changepoints.sh", DIR, what, unit,
+                    *numbers, f"apache-otava {version('apache-otava')}", *goals], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
 def prepared(values, name):
     """What a caller has at hand, so that only the analysis is timed."""
     array = (ctypes.c_double * len(values))(*values)
@@ -99,6 +107,7 @@ def speed(rng):
         other, own, own_strict = zip(*rounds)
         per = [statistics.median([r[0] / r[i] for r in rounds]) for i in (1, 2)]
         ratios.append((n, per[0], equal))
+        row(f"change points of {n:,} points, in one process", "ms", other, own, ["ratio>=30"])
         print(f"| {n} | {found}{'' if equal else ' (**they differ**)'} | {span(other, 1e3, 2)} | "
               f"{span(own, 1e3, 3)} | {span(own_strict, 1e3, 3)} | {per[0]:.0f} | {per[1]:.0f} |")
     print()
@@ -122,6 +131,7 @@ def command(rng):
     both = [(seconds(call, OTAVA, "analyze", "--config-file", "otava.yaml", "series", "--since", "2000-01-01"),
              seconds(call, PROGRAM, "series.csv")) for _ in range(7)]
     ratio = statistics.median([a / b for a, b in both])
+    row("change points of a year of nights, a call of the command", "ms", *zip(*both), ["ratio>=100"])
     print(f"\nOne call of a command on 365 nights in a CSV file: Otava {span([b[0] for b in both], 1e3, 0)} ms, "
           f"changepoint_bench {span([b[1] for b in both], 1e3, 1)} ms.\n")
     goal("times faster a call", ratio, 100)

@@ -7,8 +7,8 @@
 # machine; wall time stands beside it. A goal that is missed is said; what fails is what this machine's
 # speed has no part in: figures that differ, memory, less than 20 times HTA's speed, or half of yajl's.
 #
-# HTA is installed at pinned versions into build/bench-hta when there is a network; else it is said to
-# be absent. FETTLE_SHARED: where a real trace lies (default ../shared); else the fixture is repeated.
+# HTA and pandas are those of peers.sh, or said to be absent; ROUNDS (1) in turn with them. TRACE_MB and LOG_MB: smaller sizes.
+# FETTLE_SHARED: where a real trace lies (default ../shared); else the fixture is repeated.
 set -eu
 cd "$(dirname "$0")/../.."
 REPS=${REPS:-3}
@@ -18,13 +18,12 @@ GOAL_NSYS_S=1
 MIN_HTA_RATIO=20
 MIN_YAJL_RATIO=0.5
 MAX_DIFFERENCE=0.001 # of HTA's figures
-HTA='HolisticTraceAnalysis==0.5.0 pandas==2.2.3 numpy==2.2.6 networkx==3.6.1 plotly==7.1.0'
-build=${FETTLE_BUILD:-$PWD/build/release}
+log_mb=${LOG_MB:-100}
+. tests/bench/lib.sh
+scratch probes
 bench=$build/tests/bench/probe_bench
 fixtures=tests/fixtures/probes
 shared=${FETTLE_SHARED:-../shared}
-dir=$(mktemp -d "$build/probes.XXXXXX")
-trap 'rm -rf "$dir"' EXIT INT TERM
 failed=0
 
 # measure NAME CMD... : the run with the least CPU time, "wall user system KiB", to $dir/NAME
@@ -62,19 +61,15 @@ ours() { # idle_us compute_us whole_us, from the values of the whole trace
 		| [.gpu_idle_ratio * $us, .compute_ratio * $us, $us] | join(" ")' "$1"
 }
 
-install_hta() {
-	[ -x "$build/bench-hta/bin/python" ] && return
-	# shellcheck disable=SC2086 # a list
-	if python3 -m venv "$build/bench-hta.new" && "$build/bench-hta.new/bin/pip" install -q $HTA; then
-		mv "$build/bench-hta.new" "$build/bench-hta"
-	else
-		rm -rf "$build/bench-hta.new"
-		return 1
-	fi
-}
-
 against_hta() { # FILE: HTA once, it takes a minute for what takes us half a second
-	REPS=1 measure hta env HTA_DISABLE_NS_ROUNDING=1 "$build/bench-hta/bin/python" tests/bench/hta_breakdown.py "$1"
+	for _ in $(seq "${ROUNDS:-1}"); do
+		timed trace_round "$build/fettle" probe --json "$1"
+		timed hta_round env HTA_DISABLE_NS_ROUNDING=1 "$(bin HolisticTraceAnalysis)/python" tests/bench/hta_breakdown.py "$1"
+	done
+	sort -k2,2g "$dir/hta_round" | head -n 1 >"$dir/hta"
+	cp "$dir/hta_round.out" "$dir/hta.out"
+	row "PyTorch trace of $(($(size "$1") / 1000000)) MB, CPU" ms "$(cpu_ms trace_round)" "$(cpu_ms hta_round)" "$(version HolisticTraceAnalysis)" "ratio>=$MIN_HTA_RATIO"
+	row "the same, memory" MiB "$(mib trace_round)" "$(mib hta_round)" "$(version HolisticTraceAnalysis)"
 	show "HolisticTraceAnalysis 0.5.0" "$(size "$1")" hta
 	a=$(ours "$dir/trace.out") b=$(tail -n 1 "$dir/hta.out")
 	echo "  idle, computing, whole (us): ours $a; HTA $b"
@@ -101,19 +96,33 @@ trace() { # MB
 	events=$(jq -s '[.[] | select(.labels.scope? == "trace" and .metric == "kernel_count") | .value] | add' "$dir/trace.out")
 	# kernels are the most of what the device did: 64 MiB and 24 bytes each
 	require "memory (KiB)" "$(cut -d' ' -f4 "$dir/trace")" '<=' $((64 * 1024 + events * 24 / 1024))
-	[ "$1" -gt 200 ] || [ -n "${NO_HTA:-}" ] || if install_hta >"$dir/pip.txt" 2>&1; then
+	if [ "$1" -gt 200 ] || [ -n "${NO_HTA:-}" ]; then
+		:
+	elif [ -n "$(bin HolisticTraceAnalysis)" ]; then
 		against_hta "$dir/trace.json"
 	else
-		echo "HolisticTraceAnalysis: absent ($(tail -n 1 "$dir/pip.txt"))"
+		row "PyTorch trace of $1 MB, CPU" ms "$(cpu_ms trace)" "" "$(version HolisticTraceAnalysis)" "ratio>=$MIN_HTA_RATIO"
 	fi
 	rm "$dir/trace.json"
 }
 
 log() { # NAME PROBE FILE
-	"$bench" repeat "$3" 100 >"$dir/log"
+	"$bench" repeat "$3" "$log_mb" >"$dir/log"
 	measure text "$bench" read "$2" "$dir/log"
 	show "$1" "$(size "$dir/log")" text
 	goal "MB/s" "$(speed "$(size "$dir/log")" text)" '>=' $GOAL_LOG_MB_S
+}
+
+against_pandas() { # after log() of a Megatron log
+	: >"$dir/pandas"
+	rm -f "$dir/text"
+	for _ in $(seq "${ROUNDS:-1}"); do
+		timed text "$bench" read megatron "$dir/log"
+		[ -z "$(bin pandas)" ] || timed pandas "$(bin pandas)/python" tests/bench/pandas_log.py "$dir/log"
+	done
+	[ ! -s "$dir/pandas" ] || ! grep -q '^0 ' "$dir/pandas.out" || { echo "pandas found no iteration" >&2; exit 1; }
+	row "Megatron log of $log_mb MB, CPU" ms "$(cpu_ms text)" "$(cpu_ms pandas)" "$(version pandas)"
+	row "the same, memory" MiB "$(mib text)" "$(mib pandas)" "$(version pandas)" 'fettle<=64'
 }
 
 nsys() {
@@ -141,15 +150,16 @@ else
 	echo "no real trace in $shared: a small one of our own is repeated"
 	cp "$fixtures/pytorch-trace.json" "$dir/real.json"
 fi
-trace 200
+trace "${TRACE_MB:-200}"
 [ -z "${LONG:-}" ] || trace 1000
 # In the fixtures every line is a record, several values in each: the worst that a log can be.
-log "NCCL log of 100 MB, records only" nccl_log $fixtures/nccl-x2.log
-log "Megatron log of 100 MB, records only" megatron $fixtures/megatron-old.txt
+log "NCCL log of $log_mb MB, records only" nccl_log $fixtures/nccl-x2.log
+log "Megatron log of $log_mb MB, records only" megatron $fixtures/megatron-old.txt
+against_pandas
 if [ -r "$shared/samples/train-megatron/meg_gpt2_perf_n16-v100-pp.txt" ]; then
-	log "NCCL log of 100 MB, of a job of 32 ranks" nccl_log \
+	log "NCCL log of $log_mb MB, of a job of 32 ranks" nccl_log \
 		"$shared/samples/nccl-log/nccl-2.10.3-a100-4node-hfi1-no-gdr.txt"
-	log "Megatron job's output of 100 MB" train_log "$shared/samples/train-megatron/meg_gpt2_perf_n16-v100-pp.txt"
+	log "Megatron job's output of $log_mb MB" train_log "$shared/samples/train-megatron/meg_gpt2_perf_n16-v100-pp.txt"
 fi
 nsys
 exit $failed

@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# trial.sh : what a trial costs that is on the disk for good: fettle campaigns on scheduler fake, which leaves the files that an agent
+# would have left (their making is in the figures, and so is the judging), against Optuna's ask and tell of five parameters
+# with SQLite storage; both sync. Of 100 and 1,000 trials (LONG=1: 3,000 too, and the TPE sampler) the cost of each after the
+# first, so without the start of the program; and of a program that has one trial. ROUNDS in turn.
+set -eu
+cd "$(dirname "$0")/../.."
+. tests/bench/lib.sh
+scratch trial
+rounds=${ROUNDS:-${LONG:+3}}
+rounds=${rounds:-2}
+optuna=$(version optuna)
+python=$(bin optuna)/python
+# blocks, pairs in a block: a block of a hundred is a night's, a block of two the smallest that there is
+jq -n '{metrics: {bench_metric: 100}}' >"$dir/truth.json"
+
+campaign() { # NAME BLOCKS PAIRS
+	sed "s/aa = 1000/aa = $2/; s/repeats = 50/repeats = $3/" tests/bench/ingest.lua >"$dir/ingest.lua"
+	rm -rf "$dir/ws"
+	timed "$1" "$fettle" run --fake "$dir/truth.json" -w "$dir/ws" "$dir/ingest.lua"
+	stored=$(sqlite3 -readonly "$dir/ws/fettle.db" "SELECT count(*) FROM trial")
+	[ "$stored" -eq $((2 * $2 * $3)) ] || {
+		echo "$stored trials were stored, not $((2 * $2 * $3))" >&2
+		exit 1
+	}
+}
+study() { # NAME N [SAMPLER]
+	[ -x "$python" ] || return 0
+	rm -f "$dir/optuna.db"
+	timed "$1" "$python" tests/bench/optuna_trials.py "sqlite:///$dir/optuna.db" "$2" ${3:+"$3"}
+}
+# each VALUE NAME N ONE M : what each of N trials costs by cpu_ms or wall_ms, beyond those M of ONE
+each() {
+	[ -e "$dir/$2" ] || return 0
+	"$1" "$2" >"$dir/a"
+	"$1" "$4" >"$dir/b"
+	paste -d' ' "$dir/a" "$dir/b" | awk -v n="$(($3 - $5))" '{ printf "%.4f\n", ($1 - $2) / n }'
+}
+whole() { if [ -e "$dir/$2" ]; then "$1" "$2"; fi; }
+both() { # WHAT N FETTLE_NAME OPTUNA_NAME PEER
+	row "$1, CPU" ms "$(each cpu_ms "$3" "$2" fettle4 4)" "$(each cpu_ms "$4" "$2" optuna1 1)" "$5" 'ratio>=15' 'fettle<=2'
+	row "$1, wall" ms "$(each wall_ms "$3" "$2" fettle4 4)" "$(each wall_ms "$4" "$2" optuna1 1)" "$5"
+}
+
+for round in $(seq "$rounds"); do
+	campaign fettle4 2 1
+	study optuna1 1
+	campaign fettle100 2 25
+	study optuna100 100
+	campaign fettle1000 10 50
+	campaign pairs1000 500 1
+	[ "$round" -gt "${MOST:-2}" ] || study optuna1000 1000
+	[ -z "${LONG:-}" ] || {
+		campaign fettle3000 30 50
+		[ "$round" -gt 1 ] || study optuna3000 3000
+		[ "$round" -gt 1 ] || study tpe1000 1000 tpe
+	}
+done
+row "a program with one trial (fettle: four in two blocks, the least), CPU" ms "$(cpu_ms fettle4)" "$(whole cpu_ms optuna1)" "$optuna" 'ratio>=15'
+row "the same, wall" ms "$(wall_ms fettle4)" "$(whole wall_ms optuna1)" "$optuna"
+both "durable trial, each of 100" 100 fettle100 optuna100 "$optuna"
+both "durable trial, each of 1,000" 1000 fettle1000 optuna1000 "$optuna"
+both "durable trial, each of 1,000, in blocks of two" 1000 pairs1000 optuna1000 "$optuna"
+[ -z "${LONG:-}" ] || {
+	both "durable trial, each of 3,000" 3000 fettle3000 optuna3000 "$optuna"
+	both "durable trial, each of 1,000 (TPE)" 1000 fettle1000 tpe1000 "$optuna"
+}
+row "memory of 1,000 trials" MiB "$(mib fettle1000)" "$(whole mib optuna1000)" "$optuna" 'fettle<=64'
