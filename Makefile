@@ -51,7 +51,7 @@ pc          = $(shell for n in $(2); do pkg-config $(1) $$n 2>/dev/null && exit;
 PC_LIBS    := $(call pc,--libs,sqlite3,-lsqlite3) $(call pc,--libs,lua5.4 lua-5.4 lua,-llua) \
               $(call pc,--libs,libcjson,-lcjson) $(call pc,--libs,yajl,-lyajl) \
               $(call pc,--libs,libxxhash,-lxxhash) $(call pc,--libs,libpcre2-8,-lpcre2-8) \
-              $(call pc,--libs,libRmath,-lRmath) $(call pc,--libs,zlib,-lz) -lunistring -ldl -lm
+              $(call pc,--libs,libRmath,-lRmath) $(call pc,--libs,zlib,-lz) -lunistring -ldl -lrt -lm
 PC_CFLAGS  := $(sort $(call pc,--cflags,lua5.4 lua-5.4 lua,) $(call pc,--cflags,libRmath,) \
               $(call pc,--cflags,libpcre2-8,) $(call pc,--cflags,blas-openblas openblas cblas,))
 LIBS       ?= $(PC_LIBS)

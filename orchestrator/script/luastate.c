@@ -3,6 +3,7 @@
 
 #include <lauxlib.h>
 #include <lualib.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,54 @@ enum {
 	NEAREST_MAX = 1000, /* NCCL has 270 names */
 	SORT_MAX = 100,     /* RANLIMIT of ltablib.c: above it the pivot depends on the clock */
 };
+
+/* --- where it is -------------------------------------------------------------------------- */
+
+void luastate_place(lua_State *l, char place[LUASTATE_PLACE_MAX])
+{
+	lua_Debug ar;
+
+	*place = '\0';
+	for (int level = 0; !*place && lua_getstack(l, level, &ar); level++)
+		if (lua_getinfo(l, "Sl", &ar) && ar.currentline > 0)
+			snprintf(place, LUASTATE_PLACE_MAX, "%.40s:%d: ", ar.short_src,
+				 ar.currentline);
+}
+
+static bool has_place(const char *text)
+{
+	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+
+	return n && text[n] == ':' && text[n + 1] >= '0' && text[n + 1] <= '9';
+}
+
+/* Runs where the error was raised, before anything is unwound. */
+static int add_place(lua_State *l)
+{
+	char place[LUASTATE_PLACE_MAX];
+
+	if (lua_type(l, 1) == LUA_TSTRING && has_place(lua_tostring(l, 1)))
+		return 1;
+	luastate_place(l, place);
+	lua_pushstring(l, place);
+	if (lua_type(l, 1) == LUA_TSTRING)
+		lua_pushvalue(l, 1);
+	else
+		lua_pushliteral(l, "an error that is not a text was raised");
+	lua_concat(l, 2);
+	return 1;
+}
+
+int luastate_call(lua_State *l, int args, int results)
+{
+	int handler = lua_gettop(l) - args, status;
+
+	lua_pushcfunction(l, add_place);
+	lua_insert(l, handler);
+	status = lua_pcall(l, args, results, handler);
+	lua_remove(l, handler);
+	return status;
+}
 
 /* --- memory and instructions -------------------------------------------------------------- */
 
@@ -30,6 +79,8 @@ static void *allocate(void *ud, void *p, size_t old, size_t size)
 	}
 	if (size > old && size - old > LUASTATE_MEMORY_MAX - b->memory_used) {
 		b->out_of_memory = true;
+		if (b->state)
+			luastate_place(b->state, b->place);
 		return NULL;
 	}
 	b->memory_used += size - old;
@@ -469,6 +520,7 @@ lua_State *luastate_open(struct luastate_budget *b, const char *dir)
 		return NULL;
 	}
 	lua_sethook(l, on_count, LUA_MASKCOUNT, HOOK_EVERY);
+	b->state = l;
 	return l;
 }
 
@@ -476,5 +528,5 @@ int luastate_run(lua_State *l, const struct script_source *src, const char *chun
 {
 	int status = luaL_loadbufferx(l, src->text, strlen(src->text), chunk, "t");
 
-	return status ? status : lua_pcall(l, 0, results, 0);
+	return status ? status : luastate_call(l, 0, results);
 }

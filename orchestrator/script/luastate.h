@@ -29,16 +29,28 @@ enum {
 	LUASTATE_INSTRUCTIONS_MAX = 5 * 1000 * 1000,
 };
 
+enum { LUASTATE_PLACE_MAX = 64 }; /* bytes of "chunk:LINE: " */
+
 /* What states of one process share. Zero-initialise. */
 struct luastate_budget {
 	size_t memory_used;
 	long instructions_used;
 	bool out_of_memory, out_of_instructions;
+	lua_State *state;               /* the one that is open */
+	char place[LUASTATE_PLACE_MAX]; /* where memory was out last */
 };
 
 /* A state with the allowed globals. `dir`, the directory of the file that runs, is what path() is
  * relative to (borrowed by the caller until close). NULL only when memory is out. */
 lua_State *luastate_open(struct luastate_budget *b, const char *dir);
+
+/* "chunk:LINE: " of the function of the recipe that runs, "" when none does. Takes no memory: also
+ * for where there is none, or no time. */
+void luastate_place(lua_State *l, char place[LUASTATE_PLACE_MAX]);
+
+/* lua_pcall() with `args` arguments for `results` values; an error's text begins with a position,
+ * also where a library function that raised it, or the recipe (error(text, 0)), gave none. */
+int luastate_call(lua_State *l, int args, int results);
 
 /* Compile and run a source with `results` values left on the stack; 0 or Lua's status with the
  * error's text on the stack. Positions in errors read "chunk:LINE: ". Text only, never bytecode. */

@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "orchestrator/base/clock.h"
@@ -28,11 +30,52 @@
 /* Bytes of an error's text; what does not fit struct err is of no use. */
 enum { ERROR_MAX = 1500 };
 
+/* What a child says that has no time left to say it: in memory that the parent sees, too. */
+struct last_words {
+	bool late;
+	char place[LUASTATE_PLACE_MAX];
+};
+
 /* --- the child ---------------------------------------------------------------------------- */
+
+/* For the handler, which gets it with the signal. */
+struct watch {
+	const struct luastate_budget *budget;
+	struct last_words *words;
+};
+
+/* The state is read in the middle of whatever it does. Should that fail, too, the parent knows at
+ * least why; it is the end in any case. */
+static void on_late(int sig, siginfo_t *info, void *context)
+{
+	const struct watch *w = info->si_value.sival_ptr;
+
+	(void)sig;
+	(void)context;
+	w->words->late = true;
+	if (w->budget->state)
+		luastate_place(w->budget->state, w->words->place);
+	kill(getpid(), SIGKILL);
+}
+
+/* Without a timer RLIMIT_CPU ends it a second later. */
+static void watch_time(struct watch *w)
+{
+	const struct sigaction late = {.sa_sigaction = on_late, .sa_flags = SA_SIGINFO};
+	const struct itimerspec end = {.it_value = {.tv_sec = SANDBOX_CPU_S}};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
+				 .sigev_signo = SIGVTALRM,
+				 .sigev_value = {.sival_ptr = w}};
+	timer_t timer;
+
+	if (sigaction(SIGVTALRM, &late, NULL) == 0 &&
+	    timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer) == 0)
+		timer_settime(timer, 0, &end, NULL);
+}
 
 static void limit_child(void)
 {
-	const struct rlimit cpu = {SANDBOX_CPU_S, SANDBOX_CPU_S + 1}, none = {0, 0};
+	const struct rlimit cpu = {SANDBOX_CPU_S + 1, SANDBOX_CPU_S + 2}, none = {0, 0};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CPU, &cpu);
@@ -121,7 +164,7 @@ static int protected(lua_State *l, lua_CFunction f, const void *p)
 	lua_insert(l, -2);
 	lua_pushlightuserdata(l, (void *)(uintptr_t)p);
 	lua_insert(l, -2);
-	return lua_pcall(l, 2, 1, 0);
+	return luastate_call(l, 2, 1);
 }
 
 /* Leaves the value of the file. */
@@ -149,18 +192,20 @@ static struct json *describe_failure(lua_State *l, const struct luastate_budget 
 				     const struct luajson *out)
 {
 	struct json *line = json_object();
-	const char *text = status && lua_type(l, -1) == LUA_TSTRING ? lua_tostring(l, -1) : NULL;
-	_cleanup_free_ char *cut = xstrndup(text ? text : "an error that is not a text was raised",
-					    ERROR_MAX);
+	const char *text = status && lua_type(l, -1) == LUA_TSTRING ? lua_tostring(l, -1) : "";
+	_cleanup_free_ char *cut = xstrndup(text, ERROR_MAX);
+	const char *error = status ? cut : out->why;
 
-	if (b->out_of_instructions)
+	if (b->out_of_instructions) {
 		json_set_text(line, "limit", "instructions");
-	else if (b->out_of_memory &&
-		 (status == LUA_ERRMEM || !text || strstr(text, "not enough memory")))
+	} else if (b->out_of_memory &&
+		   (status == LUA_ERRMEM || strstr(text, "not enough memory"))) {
 		json_set_text(line, "limit", "memory");
+		error = b->place;
+	}
 	if (!status)
 		json_set_text(line, "where", out->where.data ? out->where.data : "");
-	json_set_text(line, "error", status ? cut : out->why);
+	json_set_text(line, "error", error);
 	return line;
 }
 
@@ -203,17 +248,20 @@ static size_t do_file(int fd, struct luastate_budget *budget, const struct scrip
 		lua_settop(l, 1);
 		i++;
 	}
+	budget->state = NULL;
 	lua_close(l); /* no finalisers: nothing of the recipe runs here */
 	return i;
 }
 
-static _Noreturn void child(int fd, const struct script_source *prelude,
+static _Noreturn void child(int fd, struct last_words *words, const struct script_source *prelude,
 			    const struct sandbox_job *jobs, size_t n)
 {
 	struct luastate_budget budget = {0};
+	struct watch watch = {&budget, words};
 	size_t i = 0, done = 1;
 
 	limit_child();
+	watch_time(&watch);
 	for (; i < n && done; i += done) {
 		size_t same = i;
 
@@ -227,15 +275,6 @@ static _Noreturn void child(int fd, const struct script_source *prelude,
 }
 
 /* --- the parent --------------------------------------------------------------------------- */
-
-static int too_long(const struct sandbox_job *job, struct err *e)
-{
-	return err_set(
-		e, ERR_RECIPE,
-		"%s: evaluating it took more than %d s of CPU time: look for an endless loop, or a "
-		"pattern of string.find, match or gsub that backtracks without end",
-		job->src->path, SANDBOX_CPU_S);
-}
 
 /* All of the child's output, or a negative error when it is too much or takes too long. */
 static int collect(int fd, struct buf *out, struct err *e)
@@ -314,6 +353,19 @@ static int failure(const struct script_source *prelude, const struct sandbox_job
 	return err_set(e, ERR_RECIPE, "%s: %s", place, rest);
 }
 
+static int too_long(const struct script_source *prelude, const struct sandbox_job *job,
+		    const struct last_words *words, struct err *e)
+{
+	const char *rest;
+	_cleanup_free_ char *place = place_of(words->place, prelude, job, &rest);
+
+	return err_set(
+		e, ERR_RECIPE,
+		"%s: evaluating it took more than %d s of CPU time: look for an endless loop, or a "
+		"pattern of string.find, match or gsub that backtracks without end",
+		place, SANDBOX_CPU_S);
+}
+
 /* The lines of the child: {"value":...} of each job, or {"error":...} of the first that fails. */
 static int read_lines(const struct buf *out, const struct script_source *prelude,
 		      const struct sandbox_job *jobs, size_t n, struct json **values, size_t *done,
@@ -341,8 +393,9 @@ static int read_lines(const struct buf *out, const struct script_source *prelude
 	return 0;
 }
 
-static int judge(const struct buf *out, int status, const struct script_source *prelude,
-		 const struct sandbox_job *jobs, size_t n, struct json **values, struct err *e)
+static int judge(const struct buf *out, int status, const struct last_words *words,
+		 const struct script_source *prelude, const struct sandbox_job *jobs, size_t n,
+		 struct json **values, struct err *e)
 {
 	size_t done = 0;
 	int rc = read_lines(out, prelude, jobs, n, values, &done, e);
@@ -350,8 +403,9 @@ static int judge(const struct buf *out, int status, const struct script_source *
 
 	if (rc || (done == n && WIFEXITED(status) && !WEXITSTATUS(status)))
 		return rc;
-	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
-		return too_long(job, e);
+	if (WIFSIGNALED(status) &&
+	    (words->late || WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
+		return too_long(prelude, job, words, e);
 	if (WIFSIGNALED(status))
 		return err_set(e, ERR_RECIPE,
 			       "%s: the process that evaluated it died of signal %d (%s)",
@@ -371,22 +425,19 @@ static int wait_for(pid_t pid, bool kill_it)
 	return status;
 }
 
-int sandbox_run(const struct script_source *prelude, const struct sandbox_job *jobs, size_t n,
-		struct json **values, struct err *e)
+static int run(struct last_words *words, const struct script_source *prelude,
+	       const struct sandbox_job *jobs, size_t n, struct json **values, struct err *e)
 {
 	struct buf out = {0};
 	int fds[2], rc, status;
 	pid_t pid;
 
-	memset(values, 0, n * sizeof(*values));
-	if (!n)
-		return 0;
 	if (pipe2(fds, O_CLOEXEC))
 		return err_sys(e, ERR_IO, "pipe to the recipe's process");
 	pid = fork();
 	if (!pid) {
 		close(fds[0]);
-		child(fds[1], prelude, jobs, n);
+		child(fds[1], words, prelude, jobs, n);
 	}
 	close(fds[1]);
 	if (pid < 0) {
@@ -397,9 +448,27 @@ int sandbox_run(const struct script_source *prelude, const struct sandbox_job *j
 	close(fds[0]);
 	status = wait_for(pid, rc != 0);
 	if (!rc)
-		rc = judge(&out, status, prelude, jobs, n, values, e);
+		rc = judge(&out, status, words, prelude, jobs, n, values, e);
+	buf_free(&out);
+	return rc;
+}
+
+int sandbox_run(const struct script_source *prelude, const struct sandbox_job *jobs, size_t n,
+		struct json **values, struct err *e)
+{
+	struct last_words *words;
+	int rc;
+
+	memset(values, 0, n * sizeof(*values));
+	if (!n)
+		return 0;
+	words = mmap(NULL, sizeof(*words), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (words == MAP_FAILED)
+		return err_sys(e, ERR_TEMP, "memory for the recipe's process");
+	rc = run(words, prelude, jobs, n, values, e);
+	munmap(words, sizeof(*words));
 	for (size_t i = 0; rc && i < n; i++)
 		json_freep(&values[i]);
-	buf_free(&out);
 	return rc;
 }

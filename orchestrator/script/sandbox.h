@@ -2,9 +2,9 @@
 /*
  * Lua runs in a child process of its own, never in this one. The child gets the sources as text,
  * does its jobs one by one, those on one file that follow each other in one state, each other file
- * in a fresh one (luastate.h), writes the values as lines of JSON to a pipe and ends. RLIMIT_CPU
- * ends it where no hook can; a wall clock ends it if the machine is so loaded that even that does
- * not come.
+ * in a fresh one (luastate.h), writes the values as lines of JSON to a pipe and ends. A timer of
+ * its CPU time ends it where no hook can, and says in which line, RLIMIT_CPU where even that fails;
+ * a wall clock ends it if the machine is so loaded that even that does not come.
  */
 #ifndef FETTLE_SCRIPT_SANDBOX_H
 #define FETTLE_SCRIPT_SANDBOX_H

@@ -46,15 +46,17 @@ rung() {
 	*) false ;;
 	esac || return 1
 	[ ! -s "$W/fettle.db" ] || [ "$(ask 'PRAGMA integrity_check')" = ok ] || return 1
-	local again=(run -s fake "$RECIPE")
-	[ "$(ask 'SELECT count(*) FROM campaign' 2>/dev/null)" != 1 ] || again=(resume)
-	"$FETTLE" "${again[@]}" -q --fake "$TRUTH" -w "$W" >"$W.out" 2>&1 || { cat "$W.out" && return 1; }
+	local args=(run -s fake "$RECIPE")
+	[ "$(ask 'SELECT count(*) FROM campaign' 2>/dev/null)" != 1 ] || args=(resume)
+	"$FETTLE" "${args[@]}" -q --fake "$TRUTH" -w "$W" >"$W.out" 2>&1 || { cat "$W.out" && return 1; }
 	same_as_reference "$W" || return 1
-	# What the agent could not write is lost, and run again; nothing else is.
-	lost=$(ask "SELECT count(*) FROM attempt WHERE state = 'lost' AND reason LIKE '%left no done.json%'")
-	[ "$1" != KILL ] || [ "$lost" = 0 ] || return 1
-	[ "$(ask 'SELECT count(*) FROM attempt')" = $((8 + lost)) ] || return 1
-	[ "$(jobs_of "$W")" = $((8 + lost)) ] || return 1
+	# An attempt that could not be submitted, or whose agent could not write, is run again; after a kill none is.
+	again=$(ask "SELECT count(*) FROM attempt WHERE state IN ('lost', 'void') AND reason LIKE '%' || dir || '%'
+		OR state IN ('lost', 'void') AND reason LIKE '%/.fake.json: %' OR state = 'void' AND reason LIKE 'cannot sync %'")
+	[ "$1" != KILL ] || [ "$again" = 0 ] || return 1
+	[ "$(ask 'SELECT count(*) FROM attempt')" = $((8 + again)) ] || return 1
+	jobs=$(jobs_of "$W")
+	[ "$jobs" -ge 8 ] && [ "$jobs" -le $((8 + again)) ] || return 1
 	[ -s "$W/reports/campaign-1.md" ]
 }
 
