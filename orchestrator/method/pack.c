@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,9 +22,9 @@
 #include "orchestrator/method/pack_tar.h"
 
 enum {
-	TREE_DEPTH_MAX = 64,    /* a trial's own directories have a few */
-	WAIT_US = 5000000,      /* between two beats of the lease */
-	TOLD_BYTES_MAX = 65536, /* of what tar says when it fails */
+	TREE_DEPTH_MAX = 64,   /* a trial's own directories have a few */
+	WAIT_US = 5000000,     /* between two beats of the lease */
+	TOLD_BYTES_MAX = 4096, /* of what tar says when it fails: the first line counts */
 };
 
 struct pack {
@@ -41,7 +42,7 @@ void pack_done_free(struct pack_done *d)
 
 /* -- tar --------------------------------------------------------------------------------------- */
 
-/* Run it with the lease kept alive; what it says goes into the file `told`. */
+/* With the lease kept alive. */
 static int wait_for_tar(struct pack *p, const struct proc_id *id, int *status, struct err *e)
 {
 	int rc;
@@ -52,19 +53,21 @@ static int wait_for_tar(struct pack *p, const struct proc_id *id, int *status, s
 	return rc;
 }
 
-static int tar_failed(const char *what, const char *told, struct err *e)
+static int tar_failed(const char *what, int told, int status, struct err *e)
 {
-	struct buf b = {0};
+	char text[TOLD_BYTES_MAX + 1], *line;
+	ssize_t n = pread(told, text, TOLD_BYTES_MAX, 0);
 
-	(void)fs_read(told, TOLD_BYTES_MAX, &b, NULL);
-	err_set(e, ERR_STATE, "tar cannot %s: %.*s", what, b.data ? (int)strcspn(b.data, "\n") : 0,
-		b.data ? b.data : "");
-	buf_free(&b);
-	return -ERR_STATE;
+	text[n > 0 ? n : 0] = '\0';
+	if (WIFSIGNALED(status))
+		return err_set(e, ERR_STATE, "tar cannot %s: it was ended by a signal, %s", what,
+			       strsignal(WTERMSIG(status)));
+	line = text + strspn(text, "\n"); /* gzip begins with an empty one */
+	return err_set(e, ERR_STATE, "tar cannot %s: %.*s", what, (int)strcspn(line, "\n"), line);
 }
 
-static int run_tar(struct pack *p, const char *what, const struct strv *args, const char *told,
-		   struct err *e)
+/* What tar says goes into memory: the disk may be what is full. */
+static int run_tar(struct pack *p, const char *what, const struct strv *args, struct err *e)
 {
 	_cleanup_free_ char *path = xasprintf("PATH=%s",
 					      getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
@@ -72,10 +75,10 @@ static int run_tar(struct pack *p, const char *what, const struct strv *args, co
 	char *env[] = {path, (char[]){"LC_ALL=C"}, NULL};
 	struct strv argv = {0};
 	struct proc_id id;
-	int rc, status = 0, fd = open(told, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int rc, status = 0, fd = memfd_create("tar", MFD_CLOEXEC);
 
 	if (fd < 0)
-		return err_sys(e, ERR_IO, "cannot write %s", told);
+		return err_sys(e, ERR_IO, "cannot run tar");
 	strv_add(&argv, "tar");
 	for (size_t i = 0; i < args->n; i++)
 		strv_add(&argv, args->v[i]);
@@ -91,9 +94,8 @@ static int run_tar(struct pack *p, const char *what, const struct strv *args, co
 	if (rc == 0)
 		rc = wait_for_tar(p, &id, &status, e);
 	if (rc == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
-		rc = tar_failed(what, told, e);
+		rc = tar_failed(what, fd, status, e);
 	close(fd);
-	unlink(told);
 	strv_free(&argv);
 	return rc;
 }
@@ -283,9 +285,9 @@ static int check_tar(struct pack *p, const struct archive *a, const char *tar, s
 
 static int write_tar(struct pack *p, const struct archive *a, const char *tar, struct err *e)
 {
-	_cleanup_free_ char *list = xasprintf("%s.list", tar), *told = xasprintf("%s.told", tar);
+	_cleanup_free_ char *list = xasprintf("%s.list", tar);
 	struct strv args = {0};
-	int rc = write_list(a, list, e);
+	int fd, rc = write_list(a, list, e);
 
 	strv_add(&args, "--create");
 	strv_add(&args, "--gzip");
@@ -293,8 +295,14 @@ static int write_tar(struct pack *p, const struct archive *a, const char *tar, s
 	strv_add(&args, "--hard-dereference");
 	strv_addf(&args, "--file=%s", tar);
 	strv_addf(&args, "--files-from=%s", list);
+	/* As private as what goes into it, wherever it lies; tar leaves that as it is. */
+	unlink(tar);
+	if (rc == 0 && (fd = fs_create(tar, O_WRONLY | O_EXCL, 0600)) < 0)
+		rc = err_sys(e, ERR_IO, "cannot write %s", tar);
+	else if (rc == 0)
+		close(fd);
 	if (rc == 0)
-		rc = run_tar(p, "pack the files", &args, told, e);
+		rc = run_tar(p, "pack the files", &args, e);
 	unlink(list);
 	strv_free(&args);
 	return rc;
@@ -413,15 +421,19 @@ int pack_verify(const char *root, const struct archive *a, struct err *e)
 	int rc = fs_hash_file(tar, hash, e);
 
 	if (rc == 0 && !str_eq(hash, a->hash))
-		rc = err_set(e, ERR_STATE, "%s is not as it was written (%lld bytes, now %lld)",
-			     tar, (long long)a->bytes, (long long)fs_size(tar));
+		rc = fs_size(tar) == a->bytes
+			     ? err_set(e, ERR_STATE,
+				       "%s is damaged: of the size that was written, but with "
+				       "another hash",
+				       tar)
+			     : err_set(e, ERR_STATE, "%s is damaged: %lld bytes of %lld", tar,
+				       (long long)fs_size(tar), (long long)a->bytes);
 	return rc;
 }
 
 static int extract(struct pack *p, struct archive *a, const char *stage, struct err *e)
 {
 	_cleanup_free_ char *tar = archive_tar_path(p->root, a);
-	_cleanup_free_ char *told = xasprintf("%s.told", stage);
 	const struct archive_file *odd = NULL;
 	struct archive is = {0};
 	struct strv args = {0};
@@ -432,7 +444,7 @@ static int extract(struct pack *p, struct archive *a, const char *stage, struct 
 	strv_addf(&args, "--file=%s", tar);
 	strv_addf(&args, "--directory=%s", stage);
 	if (rc == 0 && (rc = fs_mkdirs(stage, 0700, e)) == 0)
-		rc = run_tar(p, "unpack the files", &args, told, e);
+		rc = run_tar(p, "unpack the files", &args, e);
 	for (size_t i = 0; rc == 0 && i < a->dirs.n; i++)
 		rc = walk_entry(stage, a->dirs.v[i], 0, &is, e);
 	sort_files(a);
