@@ -571,6 +571,31 @@ static int open_immutable(struct db *db, int fault, struct err *e)
 	return open_handle(db, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e);
 }
 
+/* A reader changes nothing that lies there. Of a database with an older schema it looks at a copy
+ * in memory that was upgraded, as of now. Above this size that would be a surprise: ours. */
+static const int64_t READ_COPY_MAX_BYTES = INT64_C(1) << 30;
+
+static int open_upgraded(struct db *db, int version, struct err *e)
+{
+	sqlite3 *old;
+	int rc, sql;
+
+	if (version == 0 || fs_size(db->path) > READ_COPY_MAX_BYTES)
+		return err_set(e, ERR_STATE,
+			       "%s has schema %d, this program (%s) reads %d: a command that "
+			       "writes (fettle tick) upgrades it",
+			       db->path, version, version_text(), db_migration_count);
+	old = TAKE(db->h);
+	rc = open_handle(db, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, e);
+	if (rc == 0 && (sql = copy_pages(old, db->h)) != SQLITE_OK)
+		rc = err_set(e, code_of(sql), "cannot read %s: %s", db->path, sqlite3_errstr(sql));
+	sqlite3_close(old);
+	db->memory = true;
+	if (rc == 0)
+		rc = upgrade(db, &clock_system, e);
+	return rc < 0 ? rc : exec(db, "PRAGMA query_only=ON", "open", e);
+}
+
 static int open_reader(struct db *db, struct err *e)
 {
 	int version = 0, sql;
@@ -586,11 +611,7 @@ static int open_reader(struct db *db, struct err *e)
 	if (rc == 0)
 		rc = identify(db, &version, e);
 	if (rc == 0 && version < db_migration_count)
-		rc = err_set(e, ERR_STATE,
-			     "%s has schema %d, this program (%s) reads %d: a command that writes "
-			     "(fettle "
-			     "tick) upgrades it",
-			     db->path, version, version_text(), db_migration_count);
+		rc = open_upgraded(db, version, e);
 	return rc;
 }
 

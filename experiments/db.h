@@ -26,8 +26,9 @@ enum db_mode { DB_CREATE, DB_WRITE, DB_READ };
 /* Open `path` (":memory:" too) and bring it to this program's schema (not in DB_READ). A file of a
  * newer schema is refused with both numbers and what to do. DB_WRITE and DB_READ of an absent file:
  * ERR_NOT_FOUND. The file is created 0600, its directory must exist. Before an upgrade the file is
- * copied to <path>.before-<its schema>. DB_READ of an older schema: ERR_STATE. `c` (NULL: the
- * system's) stamps schema_upgrade rows. */
+ * copied to <path>.before-<its schema>. DB_READ of an older schema leaves it as it is and reads
+ * an upgraded copy in memory, as of now (above 1 GiB: ERR_STATE). `c` (NULL: the system's) stamps
+ * schema_upgrade rows. */
 int db_open(const char *path, enum db_mode mode, const struct clock *c, struct db **out,
 	    struct err *e);
 void db_close(struct db *db);
