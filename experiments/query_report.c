@@ -22,12 +22,13 @@ const char *const query_sql_report[] = {
 		    "ORDER BY stage_seq, block_index, attempt, rule, slot",
 	/* As v_cost has it, but in one walk over the trials in place of three: status and the index
 	 * ask for every campaign. A test holds the two against each other. */
-	[COST] = "SELECT t.trials_timed, t.trials_all, v.attempts, v.attempts_void, v.allocations, "
-		 "t.trial_s, v.node_s FROM v_cost v, (SELECT count(*) AS trials_all, "
-		 "coalesce(sum(t.kind = 'timed'), 0) AS trials_timed, "
-		 "coalesce(sum(t.wall_us), 0) / 1e6 AS trial_s FROM allocation l "
-		 "JOIN attempt a ON a.allocation = l.id JOIN trial t ON t.attempt = a.id "
-		 "WHERE l.campaign = :campaign) t WHERE v.campaign = :campaign",
+	[COST] =
+		"SELECT sums.trials_timed, sums.trials_all, v.attempts, v.attempts_void, "
+		"v.allocations, sums.trial_s, v.node_s FROM v_cost v, (SELECT count(*) AS trials_all, "
+		"coalesce(sum(t.kind = 'timed'), 0) AS trials_timed, "
+		"coalesce(sum(t.wall_us), 0) / 1e6 AS trial_s FROM allocation l "
+		"JOIN attempt a ON a.allocation = l.id JOIN trial t ON t.attempt = a.id "
+		"WHERE l.campaign = :campaign) sums WHERE v.campaign = :campaign",
 	/* as in v_cost: a test holds the two against each other */
 	[ALLOCATION_COST] =
 		"SELECT (SELECT count(*) FROM attempt a JOIN trial t ON t.attempt = a.id "

@@ -550,7 +550,8 @@ static bool scan_is_meant(const char *detail)
 	static const char *const meant[] = {"campaign",     "series",   "canary",
 					    "regression",   "change",   "sqlite_sequence",
 					    "CONSTANT ROW", "v_fault",  "v_guard",
-					    "(subquery",    "SUBQUERY", "newest"};
+					    "(subquery",    "SUBQUERY", "newest",
+					    "sums"};
 
 	detail += strlen("SCAN ");
 	if (str_starts(detail, "TABLE ")) /* until 3.36 */
