@@ -6,6 +6,7 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/init.h"
+#include "orchestrator/script/check.h"
 #include "orchestrator/script/passed.h"
 
 #define WORDS(name, ...) static const char *const name[] = {__VA_ARGS__, NULL}
@@ -324,16 +325,6 @@ static void redirect_all(struct init *i)
 
 /* -- what it exports --------------------------------------------------------------------------- */
 
-static bool is_secret(const char *name)
-{
-	static const char *const parts[] = {"TOKEN", "KEY", "SECRET", "PASSW", "CREDENTIAL"};
-
-	for (size_t k = 0; k < ARRAY_LEN(parts); k++)
-		if (strstr(name, parts[k]) && !strstr(name, "TOKENIZERS"))
-			return true;
-	return false;
-}
-
 /* What the shell, the launcher or fettle itself needs is left to the script. */
 static bool is_private(const char *name)
 {
@@ -361,7 +352,7 @@ static void take_export(struct init *i, const struct sbatch_var *v)
 {
 	_cleanup_free_ char *at = xasprintf("%s line %d", v->name, v->line);
 
-	if (is_secret(v->name)) {
+	if (check_is_secret(v->name)) {
 		strv_add(&i->secrets, v->name);
 		return;
 	}

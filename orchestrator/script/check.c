@@ -264,6 +264,49 @@ static int check_secrets(const struct reader *r, const struct workload *w, struc
 	return 0;
 }
 
+/* Shorter values are no secrets ("none", "EMPTY"): no key of a service has less. */
+enum { SECRET_MIN = 12 };
+
+bool check_is_secret(const char *name)
+{
+	static const char *const ends[] = {"TOKEN",  "KEY",      "SECRET",
+					   "PASSWD", "PASSWORD", "CREDENTIAL"};
+
+	for (const char *word = name; *word; word += *word == '_') {
+		size_t n = strcspn(word, "_");
+
+		for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+			size_t k = strlen(ends[i]);
+
+			if ((n >= k && strncmp(word + n - k, ends[i], k) == 0) ||
+			    (n > k && word[n - 1] == 'S' &&
+			     strncmp(word + n - k - 1, ends[i], k) == 0))
+				return true;
+		}
+		word += n;
+	}
+	return false;
+}
+
+/* Where a file is (~/credentials.json), or a list, is no secret either. */
+static int check_no_secret(const struct reader *r, const struct workload *w, struct err *e)
+{
+	for (size_t i = 0; i < w->env.n; i++) {
+		const char *name = w->env.v[i].key, *value = w->env.v[i].value;
+		_cleanup_free_ char *at = fieldpath_child("workload.env", name);
+
+		if (value && strlen(value) >= SECRET_MIN && !strpbrk(value, " ,") &&
+		    !strchr("/.~$", *value) && check_is_secret(name))
+			return reader_fault(
+				r, at, e,
+				"%.60s has the name of a secret, and its value would be stored: "
+				"export it where fettle runs, and write secrets = { \"%.60s\" } "
+				"in the place of the value",
+				name, name);
+	}
+	return 0;
+}
+
 static int check_window(const struct reader *r, const struct workload *w, struct err *e)
 {
 	if (w->steps && !w->step_pattern && w->source != SOURCE_METRICS_FILE)
@@ -542,6 +585,8 @@ int check_machine(const struct reader *r, const struct recipe *recipe, const cha
 	if (stat(w->workdir, &st) || !S_ISDIR(st.st_mode))
 		return reader_fault(r, "workload.workdir", e, "there is no directory %s",
 				    w->workdir);
+	if (check_no_secret(r, w, e) < 0)
+		return -ERR_RECIPE;
 	if (!probes || !w->probe)
 		return 0;
 	for (size_t i = 0; probes[i]; i++)

@@ -8,7 +8,12 @@
 /* Settle the defaults that depend on other fields, then check. Pure: looks at nothing outside. */
 int check_plan(const struct reader *r, struct recipe *recipe, struct err *e);
 
-/* What only this machine can tell: the working directory exists, the probe is known. */
+/* Has a variable of this name a secret for its value? One of its words ends with TOKEN, KEY,
+ * SECRET, PASSWD, PASSWORD or CREDENTIAL, with or without an S. */
+bool check_is_secret(const char *name);
+
+/* What a campaign is asked before it begins, not once it is stored: the working directory exists,
+ * the probe is known, no secret stands in workload.env. */
 int check_machine(const struct reader *r, const struct recipe *recipe, const char *const *probes,
 		  struct err *e);
 
