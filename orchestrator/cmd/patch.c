@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/cmd/patch.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,13 +118,67 @@ static bool runs_with(const struct sbatch *s, const struct shell_command *c,
 	return true;
 }
 
+/* NAME=value; heap. Without a value: NAME=. */
+static char *assignment(const struct recommend_part *part)
+{
+	struct buf b = {0};
+
+	buf_printf(&b, "%s=", part->name);
+	if (part->value)
+		text_sh(&b, part->value);
+	return b.data;
+}
+
+/* The last word before the program that gives the variable a value: of `srun env A=1 ...`,
+ * `mpirun -x A=1 ...`, `apptainer exec --env A=1 ...`; NULL: none. */
+static const struct shell_word *given(const struct sbatch *s, const struct sbatch_launch *l,
+				      const char *name)
+{
+	const struct shell_words *words = &s->body.v[l->command].words;
+	const struct shell_word *last = NULL;
+	size_t n = strlen(name);
+
+	for (size_t i = 1; i < words->n && i < l->program_word; i++)
+		if (strncmp(words->v[i].text, name, n) == 0 && words->v[i].text[n] == '=')
+			last = &words->v[i];
+	return last;
+}
+
+/* Does the launch line set or unset it in a way that we cannot edit: quoted, `env -u A`,
+ * `bash -c "A=1 ..."`? */
+static bool overruled(const struct sbatch *s, const struct sbatch_launch *l, const char *name)
+{
+	const struct shell_words *words = &s->body.v[l->command].words;
+	size_t n = strlen(name), to;
+
+	if (l->program_word == 0 || l->program_word >= words->n)
+		return false;
+	to = l->inner_word ? words->v[l->inner_word].end : words->v[l->program_word].start;
+	for (size_t at = words->v[0].end; at + n < to; at++) {
+		const char *text = s->text + at;
+
+		if (strncmp(text, name, n) != 0 || shell_name_length(text) != n ||
+		    isalnum((unsigned char)text[-1]) || strchr("_${", text[-1]))
+			continue;
+		if (text[n] == '=' || strncmp(text - 3, "-u ", 3) == 0 ||
+		    strncmp(text - 8, "--unset=", 8) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool has(const struct sbatch *s, const struct sbatch_launch *l,
 		const struct recommend_part *part)
 {
 	const struct sbatch_var *v = said(s, l, part->name);
+	const struct shell_word *w = given(s, l, part->name);
 	const struct shell_vars none = {0};
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *text = NULL, *wanted = assignment(part);
 
+	if (w)
+		return part->value && str_eq(w->text, wanted);
+	if (overruled(s, l, part->name))
+		return false;
 	if (!v)
 		return false;
 	if (!v->conditional)
@@ -136,48 +191,42 @@ static bool has(const struct sbatch *s, const struct sbatch_launch *l,
 	return part->value ? str_eq(text, part->value) : v->how == SBATCH_UNSET;
 }
 
-/* An option of srun that decides which variables the program gets; NULL: all. */
-static const char *export_option(const struct patch *p)
+/* What decides which variables a program of srun gets, and hands its value on: an option of srun,
+ * else (*of_job) SLURM_EXPORT_ENV, or the option of sbatch, which sets that; NULL: all. */
+static const char *export_option(const struct patch *p, bool *of_job)
 {
+	const struct sbatch_option *job = sbatch_option(p->s, "export", 0);
+	const struct sbatch_var *v = said(p->s, p->l, "SLURM_EXPORT_ENV");
+
+	*of_job = false;
 	for (size_t i = 0; i < p->l->options.n; i++)
 		if (str_starts(p->l->options.v[i].text, "--export="))
 			return p->l->options.v[i].text + strlen("--export=");
-	return NULL;
+	*of_job = launched_by(p->l, "srun");
+	if (!*of_job)
+		return NULL;
+	return v ? v->value : job ? job->value : NULL;
 }
 
-/* `A=1 srun ...` and `env A=1 ...`: these win over what was exported. */
+/* `A=1 srun ...` and `srun env A=1 ...`: these win over what was exported. */
 static bool edit_prefix(struct patch *p, const struct recommend_part *part)
 {
-	struct buf b = {0};
+	_cleanup_free_ char *text = assignment(part);
+	const struct shell_word *w = given(p->s, p->l, part->name);
 	bool found = false;
 
-	if (part->value)
-		text_sh(&b, part->value);
 	for (size_t i = 0; i < p->c->n_assigns; i++) {
 		const struct shell_assign *a = &p->c->assigns[i];
 		size_t start = a->value.start - strlen(a->name) - 1 - a->append;
-		_cleanup_free_ char *text = xasprintf("%s=%s", a->name, b.len ? b.data : "");
 
 		if (!str_eq(a->name, part->name))
 			continue;
 		edit(p, start, a->value.end, part->value ? text : "");
 		found = true;
 	}
-	for (size_t i = 1; i < p->c->words.n; i++) {
-		const struct shell_word *w = &p->c->words.v[i];
-		size_t n = shell_name_length(w->text);
-		_cleanup_free_ char *text = xasprintf("%s=%s", part->name, b.len ? b.data : "");
-
-		if (!str_eq(fs_basename(p->c->words.v[0].text), "env"))
-			break;
-		if (w->text[n] != '=' || n != strlen(part->name) ||
-		    strncmp(w->text, part->name, n) != 0)
-			continue;
+	if (w)
 		edit(p, w->start, w->end, part->value ? text : "");
-		found = true;
-	}
-	buf_free(&b);
-	return found;
+	return found || w;
 }
 
 /* Does the text use the variable? */
@@ -300,16 +349,26 @@ static bool edit_pyxis(struct patch *p, const struct recommend_part *part)
 
 static void put_variable(struct patch *p, const struct recommend_part *part)
 {
-	const char *list = export_option(p);
+	bool job;
+	const char *list = export_option(p, &job);
+	bool all = !list || str_starts(list, "ALL"), named = list && listed(list, part->name);
 
-	if (has(p->s, p->l, part))
+	if ((all || named) && has(p->s, p->l, part))
 		return;
 	if (!text_is_name(part->name)) {
 		leave(p, part, "a shell cannot set such a name: put env before the program");
-	} else if (list && (!str_starts(list, "ALL") || listed(list, part->name))) {
+	} else if (job && (!all || named)) {
+		leave(p, part,
+		      "--export=%s of the job decides what srun hands on: put unset SLURM_EXPORT_ENV before line %d",
+		      list, p->l->line);
+	} else if (!all || named) {
 		leave(p, part,
 		      "line %d: --export=%s decides what the program gets: change it there",
 		      p->l->line, list);
+	} else if (!given(p->s, p->l, part->name) && overruled(p->s, p->l, part->name)) {
+		leave(p, part,
+		      "line %d sets or unsets it where the program is started: change it there",
+		      p->l->line);
 	} else if (!edit_pyxis(p, part)) {
 		leave(p, part, "line %d: add it to --container-env of that image", p->l->line);
 	} else {

@@ -148,6 +148,17 @@ $TEXT" ]
 	grep -q -- 'bin/srun --container-env=.* --container-image=i python3 train.py --pin --workers 4' out
 }
 
+@test "patch: what is given behind the launcher wins, so it is changed there" {
+	for line in 'srun env NCCL_ALGO=Tree' 'mpirun -x NCCL_ALGO=Tree' 'srun --ntasks 1 /usr/bin/env -i NCCL_ALGO=Tree A=1'; do
+		printf '#!/bin/bash\n%s python3 train.py\n' "$line" >s.sh
+		"$FETTLE" recommend all --patch s.sh >fix.patch 2>/dev/null
+		grep -q "^+${line/Tree/Ring} python3 train.py" fix.patch
+		run ! grep -q 'export NCCL_ALGO' fix.patch
+		patch -s s.sh fix.patch
+		"$FETTLE" recommend all --patch s.sh 2>&1 | grep -q 'has the fix'
+	done
+}
+
 @test "patch: what cannot be put into the script is said, in the script too" {
 	printf '#!/bin/bash\nsrun --export=NONE,A=1 python3 train.py\n' >s.sh
 	"$FETTLE" recommend all --patch s.sh >fix.patch 2>said
@@ -157,6 +168,19 @@ $TEXT" ]
 	run ! grep -q '^+export' fix.patch
 	patch -s s.sh fix.patch
 	bash s.sh | grep -q 'train.py --pin --workers 4'
+	# what sbatch hands on, srun hands on: without the variables that the script exports
+	for head in '#SBATCH --export=NONE' 'export SLURM_EXPORT_ENV=NONE'; do
+		printf '#!/bin/bash\n%s\nexport NCCL_ALGO=Ring\nsrun python3 train.py\n' "$head" >s.sh
+		"$FETTLE" recommend all --patch s.sh >fix.patch 2>said
+		grep -q 'not in here: NCCL_ALGO=Ring: --export=NONE of the job .* unset SLURM_EXPORT_ENV before line 4' said
+	done
+	printf '#!/bin/bash\n#SBATCH --export=NONE\nunset SLURM_EXPORT_ENV\nsrun python3 train.py\n' >s.sh
+	"$FETTLE" recommend all --patch s.sh 2>said | grep -q '^+export NCCL_ALGO=Ring'
+	for line in 'env -u NCCL_ALGO python3' 'env "NCCL_ALGO=Tree" python3' 'bash -c "NCCL_ALGO=Tree python3 train.py"'; do
+		printf '#!/bin/bash\nsrun %s train.py\n' "$line" >s.sh
+		"$FETTLE" recommend all --patch s.sh 2>&1 >/dev/null |
+			grep -q 'not in here: NCCL_ALGO=Ring: line 2 sets or unsets it where the program is started'
+	done
 	# the script is the user's: it is only read
 	chmod 400 s.sh
 	"$FETTLE" recommend all --patch s.sh >/dev/null 2>&1
