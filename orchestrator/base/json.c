@@ -307,6 +307,22 @@ static size_t utf8_len(const unsigned char *s)
 	return n;
 }
 
+/* The code point of a control character of C0 or C1, or of one that ends lines or turns the
+ * direction of what follows; 0 for others. A terminal would obey, or show something else than it
+ * reads. */
+static unsigned acting(const unsigned char *s, size_t n)
+{
+	unsigned c = n == 1   ? s[0]
+		     : n == 2 ? (s[0] & 0x1FU) << 6 | (s[1] & 0x3FU)
+		     : n == 3 ? (s[0] & 0x0FU) << 12 | (s[1] & 0x3FU) << 6 | (s[2] & 0x3FU)
+			      : 0;
+
+	if (c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x61C || c == 0x200E || c == 0x200F ||
+	    (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069))
+		return c;
+	return 0;
+}
+
 static void print_text(struct buf *b, const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -321,10 +337,10 @@ static void print_text(struct buf *b, const char *text)
 			buf_str(b, "\\n");
 		else if (*s == '\t')
 			buf_str(b, "\\t");
-		else if (*s < 0x20 || *s == 0x7F)
-			buf_printf(b, "\\u%04x", *s);
 		else if (n == 0)
 			buf_str(b, "\xEF\xBF\xBD"); /* U+FFFD */
+		else if (acting(s, n))
+			buf_printf(b, "\\u%04x", acting(s, n));
 		else
 			buf_put(b, s, n);
 		s += n ? n : 1;

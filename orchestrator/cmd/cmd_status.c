@@ -87,22 +87,26 @@ static void print_expired(const struct glance *g)
 /* In a workspace of one user it is no news. */
 static void print_users(const struct glance *g)
 {
-	_cleanup_free_ char *me = user_name();
+	_cleanup_free_ char *me = user_name(), *user = text_clean(g->row->user);
 
 	if (!g->row->user || (str_eq(g->row->user, me) && !g->submitters.n))
 		return;
-	printf("      begun by %s", g->row->user);
-	for (size_t i = 0; i < g->submitters.n; i++)
-		printf("%s%s", i ? ", " : "; jobs also by ", g->submitters.v[i]);
+	printf("      begun by %s", user);
+	for (size_t i = 0; i < g->submitters.n; i++) {
+		_cleanup_free_ char *other = text_clean(g->submitters.v[i]);
+
+		printf("%s%s", i ? ", " : "; jobs also by ", other);
+	}
 	putchar('\n');
 }
 
 static void print_next(const struct workspace *w, const struct glance *g)
 {
-	_cleanup_free_ char *resume = drive_command("resume", w, g->row->id);
+	_cleanup_free_ char *resume = drive_command("resume", w, g->row->id),
+			    *driver = text_clean(g->view.driver);
 
 	if (g->row->state == CAMPAIGN_RUNNING && g->view.driver)
-		printf("      driven by %s\n", g->view.driver);
+		printf("      driven by %s\n", driver);
 	else if (g->row->state == CAMPAIGN_RUNNING)
 		printf("      nobody drives it: %s\n", resume);
 	else if (g->row->state == CAMPAIGN_STOPPED)

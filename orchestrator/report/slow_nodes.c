@@ -9,6 +9,7 @@
 #include "experiments/stats.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/report/report.h"
+#include "orchestrator/report/text.h"
 
 /* What may explain a slow node, if it was measured; `by`: from which relative difference on it is
  * worth a word. */
@@ -346,17 +347,22 @@ static void text_head(const struct slow_nodes *s, struct buf *b)
 static void text_node(const struct slow_node *v, struct buf *b)
 {
 	const struct node_effect *e = &v->effect;
+	_cleanup_free_ char *name = text_clean(v->name);
 
-	buf_printf(b, "  %-20s %4d  ", v->name, e->units);
+	buf_printf(b, "  %-20s %4d  ", name, e->units);
 	if (e->known)
 		buf_printf(b, "%+6.1f %%  %+6.1f .. %+6.1f %%", 100 * stats_relative(e->est),
 			   100 * stats_relative(e->lo), 100 * stats_relative(e->hi));
 	else
 		buf_printf(b, "%8s  %20s", "-", "-");
 	buf_printf(b, "  %6d%s\n", v->faults, e->slow ? "  slow" : "");
-	for (size_t i = 0; i < v->n_evidence; i++)
-		buf_printf(b, "      %s %.6g %s, the others %.6g\n", v->evidence[i].metric,
-			   v->evidence[i].here, v->evidence[i].unit, v->evidence[i].others);
+	for (size_t i = 0; i < v->n_evidence; i++) {
+		_cleanup_free_ char *metric = text_clean(v->evidence[i].metric),
+				    *unit = text_clean(v->evidence[i].unit);
+
+		buf_printf(b, "      %s %.6g %s, the others %.6g\n", metric, v->evidence[i].here,
+			   unit, v->evidence[i].others);
+	}
 }
 
 void slow_nodes_text(const struct slow_nodes *s, struct buf *out)
