@@ -8,7 +8,7 @@
 cd "$(dirname "$0")/../.." || exit 4
 build=${FETTLE_BUILD:-$PWD/build/release}
 out=${build%/*}/bench
-names="start trial readers trend changepoints probes"
+names="start trial readers trend changepoints probes ingest"
 [ -z "${LONG:-}" ] || names="$names slurm_peers overhead pilots"
 names=${1:-$names}
 mkdir -p "$out"

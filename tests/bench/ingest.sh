@@ -16,9 +16,8 @@ PER_BLOCK=100
 FEW=20
 blocks=${LONG:+1000}
 blocks=${blocks:-100}
-build=${FETTLE_BUILD:-$PWD/build/release}
-dir=$(mktemp -d "$build/ingest.XXXXXX") # not /tmp: fsync on tmpfs costs nothing
-trap 'rm -rf "$dir"' EXIT INT TERM
+. tests/bench/lib.sh
+scratch ingest
 failed=0
 
 require() { # WHAT VALUE LIMIT
@@ -51,6 +50,8 @@ measure() {
 	wall_us=$(tail -n 1 "$dir/err" | awk -v n="$trials" '{ printf "%.0f", $1 * 1e6 / n }')
 	cpu_us=$(tail -n 1 "$dir/err" | awk -v n="$trials" '{ printf "%.0f", ($2 + $3) * 1e6 / n }')
 	kib=$(tail -n 1 "$dir/err" | cut -d' ' -f4)
+	row "$trials trials of 101 values, CPU of each" ms "$(awk -v us="$cpu_us" 'BEGIN { print us / 1000 }')" "" "" 'fettle<=2'
+	row "the same, memory" MiB "$((kib / 1024))" "" "" 'fettle<=64'
 	echo "$trials trials, $(count metric) values: $cpu_us us CPU and $wall_us us wall a trial, at most $((kib / 1024)) MiB of memory"
 }
 

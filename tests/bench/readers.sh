@@ -13,7 +13,7 @@ blocks=${LONG:+2000} trials=${LONG:+200}
 blocks=${blocks:-100} trials=${trials:-15}
 optuna=$(version optuna)
 python=$(bin optuna)/python
-jq -n '{metrics: {bench_metric: 100}}' >"$dir/truth.json"
+jq -n '{persist: false, metrics: {bench_metric: 100}}' >"$dir/truth.json"
 sed "s/aa = 1000/aa = $blocks/; s/repeats = 50/repeats = 1/" tests/bench/ingest.lua >"$dir/writer.lua"
 sed "s/aa = 1000/aa = 2/; s/repeats = 50/repeats = 2/" tests/bench/ingest.lua >"$dir/first.lua"
 

@@ -5,18 +5,19 @@
 # Each is run ROUNDS (3) times, in turn; the table has medians and the range, and ratios that are taken within a round.
 # Every job has its node to itself. fettle's trials are judged, recorded in SQLite and reported; the peers record what
 # they do by themselves, the two loops nothing. ONLY="fettle pilots loop sbatch submitit reframe" runs some of them.
-# Peers come from PyPI, pinned, into a virtual environment under build/. Fails when a goal is missed; what else the machine does
+# Peers come from PyPI (peers.sh). Fails when a goal is missed; what else the machine does
 # moves all rows, so look at the ratios.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-REFRAME=reframe-hpc==4.10.3
-SUBMITIT=submitit==1.5.4
+REFRAME=$(sh tests/bench/peers.sh reframe-hpc | head -n 1)
+SUBMITIT=$(sh tests/bench/peers.sh submitit | head -n 1)
 n=${N:-100} rounds=${ROUNDS:-3}
 read -ra names <<<"${ONLY:-loop fettle pilots sbatch submitit reframe}"
 build=${FETTLE_BUILD:-$PWD/build/release}
 cluster=$PWD/tests/slurm/cluster.sh
 here=$PWD/tests/bench/slurm_peers
-venv=${build%/*}/slurm-peers-venv
+venv=${build%/*}/bench-venv
+. tests/bench/lib.sh
 dir=$(mktemp -d /tmp/fettle-peers-XXXXXX) # short: the path of a munge socket has room for about 100 bytes
 trap '"$cluster" stop "$dir/c" >/dev/null 2>&1; rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM HUP
@@ -56,8 +57,8 @@ what() {
 	pilots) echo "fettle, pilots" ;;
 	loop) echo "libslurm loop" ;;
 	sbatch) echo "sbatch loop" ;;
-	submitit) echo "${SUBMITIT/==/ } array" ;;
-	reframe) echo "${REFRAME/==/ } (squeue)" ;;
+	submitit) echo "$SUBMITIT array" ;;
+	reframe) echo "$REFRAME (squeue)" ;;
 	esac
 }
 
@@ -105,10 +106,6 @@ measure() { # measure NAME : a line of $dir/results
 }
 
 # --- what is needed ------------------------------------------------------------------------------------
-if [ ! -e "$venv/ok-$REFRAME-$SUBMITIT" ]; then
-	rm -rf "$venv"
-	python3 -m venv "$venv" && "$venv/bin/pip" install -q "$REFRAME" "$SUBMITIT" && touch "$venv/ok-$REFRAME-$SUBMITIT"
-fi >"$dir/pip" 2>&1
 cc -std=c17 -D_GNU_SOURCE -O2 -I. -o "$dir/loop" "$here/loop.c" -lslurm 2>"$dir/cc"
 "$cluster" start "$dir/c" || exit 1
 eval "$("$cluster" env "$dir/c")"
@@ -119,6 +116,16 @@ for ((round = 1; round <= rounds; round++)); do
 		[ -n "$(absent "$name")" ] || measure "$name"
 	done
 done
+# Rows of the table of `make bench`: peers beside a block a job, and beside pilots.
+beside() { # FETTLE PEER GOAL...
+	row "$n no-op trials on Slurm: $(what "$1")" s "$(walls "$1")" "$(walls "$2")" "$(what "$2")" "${@:3}"
+}
+walls() { awk -v name="$1" '$1 == name { print $3 }' "$dir/results"; }
+beside fettle loop 'ratio>=0.769' # a block a job takes at most 1.3 times as long
+beside fettle reframe 'ratio>=4'
+beside pilots sbatch 'ratio>=5'
+beside pilots submitit 'ratio>=5'
+beside pilots reframe 'ratio>=5'
 for name in "${names[@]}"; do echo "$name|$(what "$name")|$(absent "$name")"; done >"$dir/names"
 
 echo "$n no-op trials (/bin/true) on $(sbatch --version), four nodes of this machine, $rounds rounds: median [lowest, highest]"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # trial.sh : what a trial costs that is on the disk for good: fettle campaigns on scheduler fake, which leaves the files that an agent
 # would have left (their making is in the figures, and so is the judging), against Optuna's ask and tell of five parameters
-# with SQLite storage; both sync. Of 100 and 1,000 trials (LONG=1: 3,000 too, and the TPE sampler) the cost of each after the
-# first, so without the start of the program; and of a program that has one trial. ROUNDS in turn.
+# with SQLite storage; both sync. Of 100 and of 1,000 trials (LONG=1: 3,000 too, and the TPE sampler) the cost of each after the
+# first, so without the start of the program; of a program that has one trial; and of a report. ROUNDS (2) in turn.
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/bench/lib.sh
@@ -12,10 +12,9 @@ rounds=${ROUNDS:-${LONG:+3}}
 rounds=${rounds:-2}
 optuna=$(version optuna)
 python=$(bin optuna)/python
-# blocks, pairs in a block: a block of a hundred is a night's, a block of two the smallest that there is
-jq -n '{metrics: {bench_metric: 100}}' >"$dir/truth.json"
+jq -n '{persist: false, metrics: {bench_metric: 100}}' >"$dir/truth.json"
 
-campaign() { # NAME BLOCKS PAIRS
+campaign() { # NAME BLOCKS PAIRS: trials are committed by block; of one pair is the smallest that there is
 	sed "s/aa = 1000/aa = $2/; s/repeats = 50/repeats = $3/" tests/bench/ingest.lua >"$dir/ingest.lua"
 	rm -rf "$dir/ws"
 	timed "$1" "$fettle" run --fake "$dir/truth.json" -w "$dir/ws" "$dir/ingest.lua"
@@ -50,7 +49,9 @@ for round in $(seq "$rounds"); do
 	study optuna100 100
 	campaign fettle1000 10 50
 	campaign pairs1000 500 1
-	[ "$round" -gt "${MOST:-2}" ] || study optuna1000 1000
+	study optuna1000 1000
+	timed report "$fettle" report 1 --format html -o "$dir/report.html" -w "$dir/ws"
+	[ ! -x "$python" ] || timed listed "${python%/*}/optuna" trials --study-name bench --storage "sqlite:///$dir/optuna.db" -f json
 	[ -z "${LONG:-}" ] || {
 		campaign fettle3000 30 50
 		[ "$round" -gt 1 ] || study optuna3000 3000
@@ -66,4 +67,5 @@ both "durable trial, each of 1,000, in blocks of two" 1000 pairs1000 optuna1000 
 	both "durable trial, each of 3,000" 3000 fettle3000 optuna3000 "$optuna"
 	both "durable trial, each of 1,000 (TPE)" 1000 fettle1000 tpe1000 "$optuna"
 }
+row "report of 1,000 trials as a page (Optuna: their list as JSON), CPU" ms "$(cpu_ms report)" "$(whole cpu_ms listed)" "$optuna"
 row "memory of 1,000 trials" MiB "$(mib fettle1000)" "$(whole mib optuna1000)" "$optuna" 'fettle<=64'
