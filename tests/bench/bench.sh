@@ -43,7 +43,7 @@ done
 	echo "| bench | what | unit | fettle | peer | which | peer / fettle | goal | |"
 	echo "|---|---|---|---|---|---|---|---|---|"
 	jq -r -f tests/bench/row.jq "$BENCH_RESULTS"
-	[ -z "$failed" ] || printf '\nFailed, see the end of build/bench/NAME.log:%s\n' "$failed"
+	[ -z "$failed" ] || printf '\nFailed, or missed a goal of their own (the end of build/bench/NAME.log says which):%s\n' "$failed"
 } >"$out/bench.md"
 cat "$out/bench.md"
 [ -z "$failed" ]
