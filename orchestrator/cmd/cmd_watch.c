@@ -18,6 +18,7 @@ extern const struct cmd cmd_watch;
 
 enum {
 	LOOK_MS = 1000,      /* between two looks whether the database changed */
+	STALE_US = 5000000,  /* then it is read all the same: a driver that dies writes nothing */
 	EXIT_LATER = 3,      /* the campaign goes on without us */
 	FAULTS_AT_MOST = 30, /* looks in a row that find the database locked */
 };
@@ -56,6 +57,8 @@ struct watch {
 	char *stage;            /* "5 open", "5 closed": newest stage; NULL: none */
 	int blocks;
 	int faults;
+	int64_t looked_us; /* monotonic */
+	bool alone;        /* it runs, and no process drives it */
 	bool over;
 };
 
@@ -111,15 +114,28 @@ static void tell_stage(struct watch *x, const struct view *v, bool first)
 	x->blocks = v->blocks_done;
 }
 
+/* Once, when the process that ran it is gone. */
+static void tell_driver(struct watch *x, const struct view *v)
+{
+	_cleanup_free_ char *resume = drive_command("resume", x->w, x->id);
+	_cleanup_free_ char *text = xasprintf("nobody drives it: %s", resume);
+
+	if (v->running && !v->driver && !x->alone)
+		tell(x, v, PROGRESS_NOTE, text);
+	x->alone = v->running && !v->driver;
+}
+
 static int look(struct watch *x, struct err *e)
 {
+	int64_t now_us = clock_mono_us(x->w->clock);
 	bool first = x->version == 0;
 	struct view v;
 	int64_t version;
 	int rc = db_data_version(x->w->db, &version, e);
 
-	if (rc < 0 || version == x->version)
+	if (rc < 0 || (version == x->version && now_us - x->looked_us < STALE_US))
 		return rc;
+	x->looked_us = now_us;
 	if ((rc = view_load(x->w, x->id, x->recipe, &v, e)) < 0)
 		return rc;
 	if (first)
@@ -127,6 +143,7 @@ static int look(struct watch *x, struct err *e)
 	progress_touch(&x->d.view);
 	if ((rc = tell_events(x, &v, first, e)) == 0) {
 		tell_stage(x, &v, first);
+		tell_driver(x, &v);
 		x->version = version;
 		x->over = !v.running;
 	}

@@ -66,7 +66,7 @@ static int load_driver(struct load *l, int64_t now_us, struct err *e)
 	bool held = false;
 	int rc = query_lease_get(l->w->db, l->row.id, &lease, &held, e);
 
-	if (rc < 0 || !held)
+	if (rc < 0 || !held || campaign_holder_is_dead(&lease))
 		return rc;
 	l->v->driver = xasprintf("process %lld on %s", (long long)lease.pid, lease.host);
 	if (now_us - lease.heartbeat_us > SILENT_US) {

@@ -244,6 +244,14 @@ int campaign_owned(struct campaign *c, struct err *e)
 	return query_lease_check(c->ws->db, c->row.id, &c->lease, e);
 }
 
+bool campaign_holder_is_dead(const struct lease *held)
+{
+	struct lease here = {0};
+
+	proc_host(here.host, here.boot_id);
+	return judge_holder(held, &here) == HOLDER_DEAD;
+}
+
 static int take_lease(struct campaign *c, bool force, struct err *e)
 {
 	struct lease held = {0};

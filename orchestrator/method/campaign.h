@@ -69,6 +69,8 @@ int campaign_sources(struct workspace *w, int64_t id, struct script_sources *out
  * what an earlier process left: submitted jobs are looked up by token. */
 int campaign_open(struct workspace *w, int64_t id, const struct campaign_options *o,
 		  struct campaign **out, struct err *e);
+/* Did the process that holds a campaign die on this host? Of another host that is not known. */
+bool campaign_holder_is_dead(const struct lease *held);
 void campaign_close(struct campaign *c); /* drops the lease; jobs go on; NULL is fine */
 
 enum campaign_step {

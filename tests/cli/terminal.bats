@@ -163,6 +163,31 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 	"$FETTLE" watch --json -w w | jq -es 'length == 1 and .[0].kind == "stage"'
 }
 
+@test "status and watch: a driver that was killed on this host drives nothing" {
+	write_recipe r.lua planted 5
+	"$FETTLE" run -q -w w r.lua >run.out 2>&1 3>&- &
+	campaign=$!
+	for _ in $(seq 600); do
+		[ "$("$FETTLE" status -w w --json 2>/dev/null | jq -r '.[0].driven')" = true ] && break
+		sleep 0.05
+	done
+	"$FETTLE" status -w w | grep -q "driven by process $campaign on "
+	"$FETTLE" watch -w w >piped 2>&1 3>&- &
+	watch=$!
+	kill -9 $campaign
+	wait $campaign || true
+	for _ in $(seq 600); do
+		grep -q 'nobody drives it: .*resume 1' piped && break
+		sleep 0.05
+	done
+	kill $watch
+	cat piped
+	[ "$(grep -c 'nobody drives it: .*resume 1' piped)" -eq 1 ]
+	"$FETTLE" status -w w | grep -q 'nobody drives it: .*resume 1'
+	[ "$("$FETTLE" status -w w --json | jq '.[0].driven')" = false ]
+	"$FETTLE" stop -w w
+}
+
 @test "status: one campaign on one screen, the same words, and figures as JSON" {
 	write_recipe r.lua planted 2
 	"$FETTLE" run -q -w w r.lua
