@@ -20,13 +20,23 @@ teardown() {
 	[ -z "$campaign" ] || kill "$campaign" 2>/dev/null || true
 }
 
-# Two arms of a planted workload in many short blocks; NAME as it stands in the file.
+# Two arms of a planted workload in many short blocks; NAME as it stands in the file. The campaign stands
+# still after FREE trials (default 6) until there is a file `gate`, so that a view can be looked at.
 write_recipe() {
+	mkdir -p begun
+	cat >gated <<-END
+		#!/bin/sh
+		free=\$(ls '$PWD/begun' | wc -l)
+		: >"$PWD/begun/\$\$"
+		[ "\$free" -lt ${4:-6} ] || until [ -e '$PWD/gate' ]; do sleep 0.02; done
+		exec $(command -v planted) "\$@"
+	END
+	chmod +x gated
 	cat >"$1" <<-END
 		return {
 			name = "$2",
 			workload = {
-				command = { "planted", "--fixed" },
+				command = { "$PWD/gated", "--fixed" },
 				window = { warmup_steps = 1, steps = 5 },
 				metrics = { file = true },
 			},
@@ -48,13 +58,13 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 
 @test "run: the view shrinks and grows with the terminal and leaves nothing behind" {
 	write_recipe r.lua planted 5
-	terminal -s 100x40 -d 'effect=size:44x40' -d 'baseline, 1 of 5=size:100x40' -d 'campaign 1 on local=show' -- \
+	terminal -s 100x40 -d '^effect =size:44x40' -d 'baseline, 1 of 5=size:100x40' -d 'campaign 1 on local=touch:gate' -- \
 		"$FETTLE" run -w w r.lua >screens
 	cat screens
-	shown effect | grep -q '^▸ baseline  · hypothesis  · experiment  · validation  · fixing$'
+	shown .effect | grep -q '^▸ baseline  · hypothesis  · experiment  · validation  · fixing$'
 	shown 'baseline, 1' | grep -q '^▸···· baseline, 1 of 5$'
 	# On each screen there is one view, and nothing of a drawing before it.
-	for step in effect 'baseline, 1' 'campaign 1 on'; do
+	for step in .effect 'baseline, 1' 'campaign 1 on'; do
 		for row in '── planted ' 'aa  ' 'blocks  ' 'alpha  ' 'driver  '; do
 			[ "$(shown "$step" | grep -c "^$row")" -eq 1 ]
 		done
@@ -69,9 +79,9 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 
 @test "run: ASCII where the locale says so, no colour with NO_COLOR, and neither acts on the other" {
 	write_recipe r.lua planted
-	LC_ALL=C NO_COLOR=1 terminal -t raw -d 'effect=key:\x03' -- "$FETTLE" run -w w r.lua >screens || true
+	LC_ALL=C NO_COLOR=1 terminal -t raw -d '^effect =key:\x03' -- "$FETTLE" run -w w r.lua >screens || true
 	cat screens
-	shown effect | grep -q '^-- planted -- campaign 1 on local, running --'
+	shown .effect | grep -q '^-- planted -- campaign 1 on local, running --'
 	grep -q '^== end 3' screens
 	! LC_ALL=C grep -q $'[\x80-\xff]' raw || false
 	! grep -q $'\033\[[0-9;]*m' raw || false
@@ -81,23 +91,24 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 
 @test "a dumb terminal and a pipe get plain lines" {
 	write_recipe r.lua planted 2
+	touch gate
 	TERM=dumb terminal -t raw -- "$FETTLE" run -w w r.lua >screens
 	! grep -q $'\033' raw || false
 	grep -q 'aa: block 1 done' raw
 	"$FETTLE" run -w w r.lua >piped
 	! grep -q $'\033' piped || false
-	grep -q '^\[  0:0[0-9]\]    aa: block 1 done$' piped
+	grep -qE '^\[ +[0-9]+:[0-9]{2}\]    aa: block 1 done$' piped
 	"$FETTLE" run --color=always -w w r.lua >piped
-	grep -q $'\033\[1m\[  0:00\] == baseline' piped
+	grep -q $'\033\[1m\[ .*\] == baseline' piped
 	run -2 "$FETTLE" status --color=sometimes
 }
 
 @test "what a recipe says reaches no terminal and no pipe unescaped" {
-	write_recipe r.lua planted 2
+	write_recipe r.lua planted 2 4
 	sed -i 's/^\( *\)knobs = .*/\1knobs = { { name = "A", env = "A", class = "neutral", values = { "\\27[2J\\7" } } },/' r.lua
-	terminal -t raw -d '^confirm =key:\x03' -- "$FETTLE" run -w w r.lua >screens || true
+	terminal -t raw -d '^confirm  =key:\x03' -- "$FETTLE" run -w w r.lua >screens || true
 	cat screens
-	shown '.confirm ' | grep -qF 'confirm  A default → \x1b[2J\x07'
+	shown '.confirm' | grep -qF 'confirm  A default → \x1b[2J\x07'
 	! grep -q $'\033\[2J' raw || false
 	! grep -q $'\a' raw || false
 	for command in "status" "status 1" "watch --color=always"; do
@@ -110,19 +121,19 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 
 @test "Ctrl-Z gives the terminal back, fg draws anew; a second Ctrl-C leaves at once" {
 	write_recipe r.lua planted 5
-	terminal -d 'effect=key:\x1a' -d '\[1\]\+ stopped=fg' \
-		-d 'effect=show' -d 'effect=key:\x03' -- "$FETTLE" run -w w r.lua >screens || true
+	terminal -d '^effect =key:\x1a' -d '\[1\]\+ stopped=fg' \
+		-d '^effect =show' -d '^effect =key:\x03' -- "$FETTLE" run -w w r.lua >screens || true
 	cat screens
 	# While it stands still nothing of the view is there.
 	[ "$(shown '.*stopped fg' | grep -c '^── planted')" -eq 0 ]
-	[ "$(shown 'effect show' | grep -c '^── planted')" -eq 1 ]
+	[ "$(shown '.effect  *show' | grep -c '^── planted')" -eq 1 ]
 	grep -q '^== end 3' screens
 	shown end | grep -q 'fettle: stopping: cancelling the jobs in flight'
 }
 
 @test "a terminal that is closed stops the campaign, resumable; under nohup it goes on" {
 	write_recipe r.lua planted 5
-	run -3 terminal -d 'effect=hang' -- "$FETTLE" run -w w r.lua
+	run -3 terminal -d '^effect =hang' -- "$FETTLE" run -w w r.lua
 	echo "$output"
 	[ "$("$FETTLE" status -w w --json | jq -r '.[0].state, .[0].reason' | paste -sd' ')" = 'stopped stopped by a signal' ]
 	nohup "$FETTLE" resume -w w >resumed 2>&1 3>&- &
@@ -132,6 +143,7 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 		sleep 0.05
 	done
 	kill -HUP $campaign
+	touch gate
 	wait $campaign
 	[ "$("$FETTLE" status -w w --json | jq -r '.[0].state')" = 'done' ]
 }
@@ -145,10 +157,14 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 		sleep 0.05
 	done
 	# looking on and going away changes nothing
-	terminal -d 'pairs=key:\x03' -- "$FETTLE" watch -w w >away || true
+	terminal -d '^effect =key:\x03' -- "$FETTLE" watch -w w >away || true
 	grep -q '^== end 3' away
 	"$FETTLE" watch -w w >piped 2>&1 3>&- &
-	terminal -- "$FETTLE" watch -w w planted >screens
+	for _ in $(seq 600); do
+		[ -s piped ] && break
+		sleep 0.05
+	done
+	terminal -d '^effect =touch:gate' -- "$FETTLE" watch -w w planted >screens
 	cat screens
 	wait $campaign
 	wait
@@ -190,6 +206,7 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 
 @test "status: one campaign on one screen, the same words, and figures as JSON" {
 	write_recipe r.lua planted 2
+	touch gate
 	"$FETTLE" run -q -w w r.lua
 	"$FETTLE" status -w w 1 >screen
 	cat screen

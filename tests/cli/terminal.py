@@ -10,13 +10,15 @@ import argparse, fcntl, os, pty, re, select, signal, struct, sys, termios, time
 import pyte
 
 PATIENCE_S = 60  # a text that does not come
+PIECE_S = 0.02  # between two pieces of one drawing
+DRAWING_MAX = 1 << 20
 
 
 def arguments():
 	p = argparse.ArgumentParser()
 	p.add_argument("-s", "--size", default="80x24")
 	p.add_argument("-d", "--do", action="append", default=[], metavar="TEXT=ACTION",
-		help="ACTION: size:COLSxROWS, key:C, fg, show, hang")
+		help="ACTION: size:COLSxROWS, key:C, fg, show, hang, touch:FILE")
 	p.add_argument("-t", "--raw")
 	p.add_argument("command", nargs="+")
 	return p.parse_args()
@@ -79,7 +81,17 @@ class Terminal:
 			return False
 		if self.raw:
 			self.raw.write(data)
-		# One drawing is one write: what comes together is fed together.
+		# One drawing is one write, which a busy machine may hand over in pieces: all of it is fed.
+		while len(data) < DRAWING_MAX and select.select([self.fd], [], [], PIECE_S)[0]:
+			try:
+				more = os.read(self.fd, 65536)
+			except OSError:
+				break
+			if not more:
+				break
+			data += more
+			if self.raw:
+				self.raw.write(more)
 		self.stream.feed(data)
 		return bool(data)
 
@@ -106,6 +118,8 @@ class Terminal:
 			os.kill(self.pid, signal.SIGUSR1)
 		elif name == "hang":
 			os.close(self.fd)
+		elif name == "touch":
+			open(value, "w").close()
 		elif name != "show":
 			sys.exit(f"terminal.py: no action is called {name}")
 
