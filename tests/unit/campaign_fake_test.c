@@ -61,7 +61,7 @@ static void test_what_never_reached_the_process_is_invalid(void **state)
 
 	(void)state;
 	world_open(&w, 4);
-	run(&w, "{\"effects\": {\"A=1\": 0.5}, \"undelivered\": [\"A\"]}");
+	run(&w, "{\"effects\": {\"A=1\": 0.5}, \"undelivered\": [\"A\"], \"fixed\": true}");
 	assert_outcome(&w, "A", "invalid");
 	assert_int_equal(accepted(&w), 0);
 	world_close(&w);
