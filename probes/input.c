@@ -18,7 +18,6 @@ struct input {
 	bool had_cr;  /* a CR was seen and it is not yet known what follows */
 	bool cut;
 	bool bom_done;
-	bool open_end; /* finish() met a line without LF */
 };
 
 struct input *input_new(input_f f, void *ctx)
@@ -46,11 +45,6 @@ void input_free(struct input *in)
 int64_t input_lines(const struct input *in)
 {
 	return in->line;
-}
-
-bool input_ended_whole(const struct input *in)
-{
-	return !in->open_end;
 }
 
 struct span input_span(const struct input_line *l)
@@ -355,7 +349,6 @@ void input_finish(struct input *in)
 {
 	if (!in->in_line)
 		return;
-	in->open_end = true;
 	drop_bom(in);
 	deliver(in, in->had_cr, false);
 	in->in_line = false;

@@ -52,8 +52,6 @@ void input_finish(
 	struct input *in); /* delivers a last line without LF; nothing may be fed after it */
 void input_free(struct input *in);           /* NULL is fine */
 int64_t input_lines(const struct input *in); /* physical lines so far */
-bool input_ended_whole(
-	const struct input *in); /* after finish: the text was empty or ended with LF */
 
 struct span input_span(const struct input_line *l); /* all of its text */
 

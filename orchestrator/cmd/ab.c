@@ -58,22 +58,6 @@ static const struct {
  */
 
 /* A Lua string of any bytes: what is not plain goes by its number. */
-static void put_quoted(struct buf *b, const char *s)
-{
-	buf_char(b, '"');
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c == '"' || c == '\\')
-			buf_char(b, '\\');
-		if (c < ' ' || c == 127)
-			buf_printf(b, "\\%03u", c);
-		else
-			buf_char(b, (char)c);
-	}
-	buf_char(b, '"');
-}
-
 static void put_list(struct buf *b, const char *name, const struct strv *v)
 {
 	if (!v->n)
@@ -81,7 +65,7 @@ static void put_list(struct buf *b, const char *name, const struct strv *v)
 	buf_printf(b, "%s = {", name);
 	for (size_t i = 0; i < v->n; i++) {
 		buf_str(b, i ? ", " : " ");
-		put_quoted(b, v->v[i]);
+		text_lua(b, v->v[i]);
 	}
 	buf_str(b, " },\n");
 }
@@ -99,9 +83,9 @@ static void put_env(struct buf *b, const struct kvs *env)
 		}
 		buf_str(b, open ? ", [" : "env = { [");
 		open = true;
-		put_quoted(b, env->v[i].key);
+		text_lua(b, env->v[i].key);
 		buf_str(b, "] = ");
-		put_quoted(b, env->v[i].value);
+		text_lua(b, env->v[i].value);
 	}
 	if (open)
 		buf_str(b, " },\n");
@@ -141,7 +125,7 @@ static void put_job_options(struct buf *b, const struct job_options *o)
 		switch (k->kind) {
 		case JOB_OPTION_TEXT:
 			buf_printf(b, "%s = ", k->key);
-			put_quoted(b, value);
+			text_lua(b, value);
 			buf_str(b, ",\n");
 			break;
 		case JOB_OPTION_COUNT:
@@ -191,7 +175,7 @@ static int put_section(struct buf *b, const struct ab *ab, const char *section, 
 			continue;
 		buf_printf(b, "%s = ", fields[i].name);
 		if (fields[i].type == TEXT)
-			put_quoted(b, text);
+			text_lua(b, text);
 		else
 			rc = put_number(b, fields[i].option, text,
 					fields[i].type == PERCENT ? 0.01 : 1, e);
@@ -221,7 +205,7 @@ static int put_guards(struct buf *b, const struct ab *ab, struct err *e)
 			return err_set(e, ERR_USAGE, "--guard wants METRIC=PERCENT, got %.100s",
 				       text);
 		buf_char(b, '[');
-		put_quoted(b, metric);
+		text_lua(b, metric);
 		buf_str(b, "] = ");
 		rc = put_number(b, "guard", eq + 1, 0.01, e);
 		buf_str(b, ",\n");
@@ -243,7 +227,7 @@ static int put_limit(struct buf *b, const char *text, struct err *e)
 			       "%.100s",
 			       text);
 	buf_char(b, '[');
-	put_quoted(b, metric);
+	text_lua(b, metric);
 	buf_printf(b, "] = { %s = ", *op == '>' ? "at_least" : "at_most");
 	rc = put_number(b, "limit", op + 2, 1, e);
 	buf_str(b, " },\n");
@@ -300,9 +284,9 @@ static void put_container(struct buf *b, const struct container *c)
 	if (!c || !c->runtime)
 		return;
 	buf_str(b, "container = {\nimage = ");
-	put_quoted(b, c->image);
+	text_lua(b, c->image);
 	buf_str(b, ",\nruntime = ");
-	put_quoted(b, c->runtime);
+	text_lua(b, c->runtime);
 	buf_str(b, ",\n");
 	put_list(b, "mounts", &c->mounts);
 	put_list(b, "args", &c->args);
@@ -316,7 +300,7 @@ static int put_workload(struct buf *b, const struct ab *ab, struct err *e)
 	buf_str(b, "workload = {\n");
 	put_list(b, "command", &ab->a);
 	buf_str(b, "workdir = ");
-	put_quoted(b, ab->workdir);
+	text_lua(b, ab->workdir);
 	buf_str(b, ",\n");
 	put_env(b, &ab->base);
 	put_list(b, "secrets", &ab->secrets);
@@ -335,9 +319,9 @@ static void put_knob(struct buf *b, const struct ab *ab, const struct kvs *diffe
 	_cleanup_free_ char *label = ab_label(difference, &ab->b);
 
 	buf_str(b, "knobs = { {\nname = \"ab\",\ndefault = \"A\",\nclass = ");
-	put_quoted(b, ab->field[AB_CLASS] ? ab->field[AB_CLASS] : "neutral");
+	text_lua(b, ab->field[AB_CLASS] ? ab->field[AB_CLASS] : "neutral");
 	buf_str(b, ",\nbundle = { [");
-	put_quoted(b, label);
+	text_lua(b, label);
 	buf_str(b, "] = {\n");
 	put_env(b, difference);
 	put_list(b, "command", &ab->b);

@@ -59,10 +59,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->force = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (a->campaign)
-			argp_error(state, "one campaign at a time, got %s too", arg);
-		a->campaign = arg;
-		return 0;
+		return drive_one_campaign(state, arg, &a->campaign);
 	case ARGP_KEY_END:
 		if (a->patch.script && (a->form || a->look.json))
 			argp_error(state,

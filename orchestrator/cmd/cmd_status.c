@@ -30,10 +30,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[1] = &a->look.colours;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (a->campaign)
-			argp_error(state, "one campaign at a time, got %s too", arg);
-		a->campaign = arg;
-		return 0;
+		return drive_one_campaign(state, arg, &a->campaign);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}

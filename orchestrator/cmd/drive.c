@@ -124,6 +124,14 @@ static const struct argp_option look_opts[] = {
 };
 const struct argp look_argp = {.options = look_opts, .parser = parse_drive};
 
+error_t drive_one_campaign(struct argp_state *state, char *arg, const char **campaign)
+{
+	if (*campaign)
+		argp_error(state, "one campaign at a time, got %s too", arg);
+	*campaign = arg;
+	return 0;
+}
+
 static const struct argp_option lang_opts[] = {LANG_OPTION, {0}};
 const struct argp lang_argp = {.options = lang_opts, .parser = parse_drive};
 

@@ -42,6 +42,9 @@ extern const struct argp look_argp;
 /* --lang beside these, for those of them that write documents. */
 extern const struct argp lang_argp;
 
+/* The argument CAMPAIGN of a parser, of which there is at most one; borrows arg. */
+error_t drive_one_campaign(struct argp_state *state, char *arg, const char **campaign);
+
 /* Recipe directories: $FETTLE_RECIPE_PATH entries, then the shipped ones; site.lua and user.lua
  * where paths_site() and paths_user() find them. */
 struct drive_path {

@@ -11,20 +11,6 @@
 
 enum { VALUE_WIDTH = 60 }; /* a longer one does not push the places of all others to the right */
 
-static void put_text(const char *text, struct buf *out)
-{
-	buf_char(out, '"');
-	for (const char *p = text; *p; p++) {
-		if (*p == '"' || *p == '\\')
-			buf_char(out, '\\');
-		if (*p == '\n')
-			buf_str(out, "\\n");
-		else
-			buf_char(out, *p);
-	}
-	buf_char(out, '"');
-}
-
 /* As one writes it in a recipe. */
 static void put_value(const struct json *v, struct buf *out)
 {
@@ -40,7 +26,7 @@ static void put_value(const struct json *v, struct buf *out)
 		reader_number_text(json_number(v, 0), out);
 		return;
 	case JSON_STRING:
-		put_text(json_text(v, ""), out);
+		text_lua(out, json_text(v, ""));
 		return;
 	case JSON_ARRAY:
 		buf_str(out, json_len(v) ? "{ " : "{");

@@ -16,17 +16,6 @@ enum {
 	COMMENT_COLUMNS = 100,
 };
 
-static void put_text(struct buf *out, const char *s)
-{
-	buf_char(out, '"');
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			buf_char(out, '\\');
-		buf_char(out, *s);
-	}
-	buf_char(out, '"');
-}
-
 /* A comment of Lua, broken at blanks. */
 static void put_comment(struct buf *out, const char *indent, const char *text)
 {
@@ -53,7 +42,7 @@ static void put_name(struct buf *out, const char *name)
 		buf_str(out, name);
 	} else {
 		buf_char(out, '[');
-		put_text(out, name);
+		text_lua(out, name);
 		buf_char(out, ']');
 	}
 }
@@ -83,7 +72,7 @@ static void put_env(const struct init *i, struct buf *out)
 		buf_str(out, "\t\t\t");
 		put_name(out, sorted.v[k].key);
 		buf_str(out, " = ");
-		put_text(out, sorted.v[k].value);
+		text_lua(out, sorted.v[k].value);
 		buf_printf(out, ",%s%s\n", line ? " -- " : "", line ? line : "");
 	}
 	buf_str(out, "\t\t},\n");
@@ -97,7 +86,7 @@ static void put_list(struct buf *out, const char *field, const struct strv *item
 	buf_printf(out, "\t\t%s = { ", field);
 	for (size_t k = 0; k < items->n; k++) {
 		buf_str(out, k ? ", " : "");
-		put_text(out, items->v[k]);
+		text_lua(out, items->v[k]);
 	}
 	buf_str(out, " },\n");
 }
@@ -130,7 +119,7 @@ static void put_window(const struct init *i, struct buf *out)
 	}
 	buf_printf(out, "\t\twindow = { warmup_steps = %d, steps = %d, pattern = ",
 		   lines(WARMUP_STEPS, every, LINES_LEAST), lines(STEPS, every, 10));
-	put_text(out, pattern);
+	text_lua(out, pattern);
 	buf_str(out, " },\n");
 	if (i->framework->probe && !i->o->pattern) {
 		buf_printf(out, "\t\tmetrics = { probe = \"%s\" },\n", i->framework->probe);
@@ -141,7 +130,7 @@ static void put_window(const struct init *i, struct buf *out)
 			    "name what your log says: (?<loss>\\S+), (?<step_time_ms>\\S+), "
 			    "(?<throughput_samples_per_s>\\S+)");
 	buf_str(out, "\t\tmetrics = { pattern = ");
-	put_text(out, pattern);
+	text_lua(out, pattern);
 	buf_str(out, " },\n");
 }
 
@@ -161,7 +150,7 @@ static void put_workload(const struct init *i, struct buf *out)
 	put_list(out, "command", &command);
 	if (i->workdir) {
 		buf_str(out, "\t\tworkdir = ");
-		put_text(out, i->workdir);
+		text_lua(out, i->workdir);
 		buf_str(out, ",\n");
 	}
 	if (i->framework->name)
@@ -228,7 +217,7 @@ void init_recipe(struct init *i, struct buf *out)
 	for (size_t k = 0; k < i->said.n; k++)
 		put_comment(out, "", i->said.v[k]);
 	buf_str(out, "return {\n\tname = ");
-	put_text(out, i->name);
+	text_lua(out, i->name);
 	buf_str(out, ",\n");
 	put_workload(i, out);
 	put_resources(i, out);

@@ -140,12 +140,6 @@ void progress_tell(void *ctx, const struct progress *p)
 		tell_line(v, p);
 }
 
-void progress_say(struct progress_view *v, const char *text)
-{
-	if (v->style == STYLE_PLAIN || v->style == STYLE_LIVE)
-		put_line(v, "", text, "");
-}
-
 void progress_cost(double node_s, char *out, size_t n)
 {
 	if (node_s < 360)

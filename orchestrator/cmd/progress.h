@@ -41,8 +41,6 @@ void progress_follow(struct progress_view *v, struct workspace *w, int64_t campa
 		     const struct recipe *recipe);
 /* A progress_f; ctx is the view. */
 void progress_tell(void *ctx, const struct progress *p);
-/* A line above the view. Escapes in it do nothing. */
-void progress_say(struct progress_view *v, const char *text);
 /* Redraw the view when it is due (now_us for the time left); nothing in the other styles. */
 void progress_tick(struct progress_view *v, int64_t now_us);
 /* It is due: the terminal changed, or something else in the campaign than progress_tell() said. */

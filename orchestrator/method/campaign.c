@@ -415,11 +415,6 @@ void campaign_close(struct campaign *c)
 	free(c);
 }
 
-const struct campaign_row *campaign_get(const struct campaign *c)
-{
-	return &c->row;
-}
-
 /* -- moving
  * ---------------------------------------------------------------------------------------- */
 

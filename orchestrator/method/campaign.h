@@ -76,8 +76,9 @@ void campaign_close(struct campaign *c); /* drops the lease; jobs go on; NULL is
 enum campaign_step {
 	CAMPAIGN_AGAIN, /* something was done: call again at once */
 	CAMPAIGN_WAIT,  /* jobs are in flight: wait, then call again */
-	CAMPAIGN_LATER, /* nothing is in flight and nothing may start now: campaign_get()->reason */
-	CAMPAIGN_OVER,  /* done, stopped or failed: see campaign_row() */
+	/* nothing is in flight and nothing may start now: its reason is in the store */
+	CAMPAIGN_LATER,
+	CAMPAIGN_OVER, /* done, stopped or failed: see campaign_row() */
 };
 /* Do the next thing. Every change is committed when it returns. */
 int campaign_step(struct campaign *c, enum campaign_step *out, struct err *e);
@@ -119,8 +120,6 @@ struct campaign_reparse {
 int campaign_reread(struct workspace *w, int64_t id, struct campaign_reparse *out, struct err *e);
 void campaign_reparse_done(struct campaign_reparse *r);
 bool campaign_again_differs(const struct campaign_again *a);
-
-const struct campaign_row *campaign_get(const struct campaign *c);
 
 /* Does a campaign of this recipe profile its baseline and each new incumbent, as far as the recipe
  * says? Made-up trials are not profiled. */

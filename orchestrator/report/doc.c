@@ -298,7 +298,7 @@ char *doc_time_text(char out[DOC_FIGURES_MAX], int64_t utc_us)
 	return out;
 }
 
-void doc_number(struct doc *doc, double v)
+static void doc_number(struct doc *doc, double v)
 {
 	char text[DOC_FIGURES_MAX];
 
@@ -310,20 +310,6 @@ void doc_percent(struct doc *doc, double v, int digits)
 	char text[DOC_FIGURES_MAX];
 
 	put(doc, doc_percent_text(text, v, digits));
-}
-
-void doc_effect(struct doc *doc, double est, double lo, double hi)
-{
-	char text[DOC_FIGURES_MAX];
-
-	put(doc, doc_effect_text(text, est, lo, hi));
-}
-
-void doc_time(struct doc *doc, int64_t utc_us)
-{
-	char text[DOC_FIGURES_MAX];
-
-	put(doc, doc_time_text(text, utc_us));
 }
 
 static void doc_interval(struct doc *doc, double lo, double hi)

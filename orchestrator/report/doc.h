@@ -78,10 +78,7 @@ void doc_code(struct doc *doc, const char *s); /* as it is; NULL: nothing */
 void doc_link(struct doc *doc, const char *href, const char *s);
 void doc_strong(struct doc *doc, const char *s);
 
-void doc_number(struct doc *doc, double v); /* four digits that matter: "9045", "0.6206" */
-void doc_percent(struct doc *doc, double v, int digits);            /* 0.0123 -> "+1.2 %" */
-void doc_effect(struct doc *doc, double est, double lo, double hi); /* "+1.2 % [+0.5, +1.9]" */
-void doc_time(struct doc *doc, int64_t utc_us); /* "2026-11-29 13:21:44 UTC"; 0: "unknown" */
+void doc_percent(struct doc *doc, double v, int digits);
 
 /* A table: the head; then rows of cells, as many as there are columns. */
 void doc_table(struct doc *doc, const struct doc_column *c, size_t n);
@@ -100,7 +97,9 @@ __attribute__((format(printf, 2, 3))) void doc_cell_printf(struct doc *doc, cons
 void doc_cell_begin(struct doc *doc);
 void doc_cell_end(struct doc *doc);
 
-/* As doc_number(), doc_percent() and doc_effect(), for pictures and for a %s of doc_printf(). */
+/* How figures are written, for pictures and for a %s of doc_printf(): four digits that matter
+ * ("9045", "0.6206"); 0.0123 as "+1.2 %"; "+1.2 % [+0.5, +1.9]"; "2026-11-29 13:21:44 UTC". What is
+ * not known, as time 0, is "unknown". */
 void doc_put_number(struct buf *b, double v);
 void doc_put_percent(struct buf *b, double v, int digits);
 enum { DOC_FIGURES_MAX = 96 };

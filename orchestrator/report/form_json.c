@@ -6,27 +6,17 @@
 #include "orchestrator/base/clock.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/report/json_report.h"
 #include "orchestrator/report/recommend.h"
-#include "orchestrator/report/text.h"
 
 extern const struct recommend_form form_json;
-
-static void set_text(struct json *o, const char *key, const char *value)
-{
-	struct buf b = {0};
-
-	if (value)
-		text_utf8(&b, value);
-	json_set_text(o, key, value ? (b.data ? b.data : "") : NULL);
-	buf_free(&b);
-}
 
 static struct json *pairs(const struct kvs *k)
 {
 	struct json *o = json_object();
 
 	for (size_t i = 0; i < k->n; i++)
-		set_text(o, k->v[i].key, k->v[i].value);
+		json_report_text(o, k->v[i].key, k->v[i].value);
 	return o;
 }
 
@@ -39,34 +29,20 @@ static struct json *resources(const struct resources *s)
 	json_set_i64(o, "cpus_per_task", s->cpus_per_task);
 	json_set_i64(o, "gpus_per_node", s->gpus_per_node);
 	json_set_i64(o, "mem_mib_per_node", s->mem_mib_per_node);
-	set_text(o, "partition", s->partition);
-	set_text(o, "account", s->account);
-	set_text(o, "qos", s->qos);
-	set_text(o, "reservation", s->reservation);
-	set_text(o, "constraint", s->constraint);
-	set_text(o, "nodelist", s->nodelist);
-	set_text(o, "exclude", s->exclude);
+	json_report_text(o, "partition", s->partition);
+	json_report_text(o, "account", s->account);
+	json_report_text(o, "qos", s->qos);
+	json_report_text(o, "reservation", s->reservation);
+	json_report_text(o, "constraint", s->constraint);
+	json_report_text(o, "nodelist", s->nodelist);
+	json_report_text(o, "exclude", s->exclude);
 	for (const struct job_option *k = job_option_table; k->key; k++) {
 		_cleanup_free_ char *value = job_option_value(&s->options, k);
 
 		if (value)
-			set_text(o, k->key, value);
+			json_report_text(o, k->key, value);
 	}
 	return o;
-}
-
-static void set_argv(struct json *o, const char *key, const struct strv *argv)
-{
-	struct json *a = json_array();
-
-	for (size_t i = 0; i < argv->n; i++) {
-		struct buf b = {0};
-
-		text_utf8(&b, argv->v[i]);
-		json_add_text(a, b.data ? b.data : "");
-		buf_free(&b);
-	}
-	json_set(o, key, a);
 }
 
 static void effect(const struct report *r, struct json *o)
@@ -74,12 +50,12 @@ static void effect(const struct report *r, struct json *o)
 	char when[32];
 
 	clock_iso(r->fix.at_us, when, sizeof when);
-	set_text(o, "state", r->fix.state);
-	set_text(o, "reason", r->fix.reason);
+	json_report_text(o, "state", r->fix.state);
+	json_report_text(o, "reason", r->fix.reason);
 	json_set_bool(o, "confirmed", recommend_confirmed(r));
 	json_set_bool(o, "pending_convergence", recommend_pending(r));
-	set_text(o, "objective", r->recipe->objective);
-	set_text(o, "unit", r->unit);
+	json_report_text(o, "objective", r->recipe->objective);
+	json_report_text(o, "unit", r->unit);
 	json_set_number(o, "est", r->fix.est);
 	json_set_number(o, "lo", r->fix.lo);
 	json_set_number(o, "hi", r->fix.hi);
@@ -99,7 +75,7 @@ static int write(const struct report *r, struct strv *left, struct buf *out, str
 	(void)e;
 	json_set_text(o, "format", "fettle.recommend/1");
 	json_set_i64(o, "campaign", r->campaign.id);
-	set_text(o, "name", r->campaign.name);
+	json_report_text(o, "name", r->campaign.name);
 	effect(r, o);
 	json_set(o, "settings", pairs(&r->fix_config.settings));
 	json_set(o, "env", pairs(&r->fix_config.env));
@@ -108,13 +84,13 @@ static int write(const struct report *r, struct strv *left, struct buf *out, str
 
 		strv_add(&shown, token);
 	}
-	set_argv(o, "command", &shown);
+	json_report_texts(o, "command", &shown);
 	strv_free(&shown);
 	if (file)
-		set_text(o, "config", file);
+		json_report_text(o, "config", file);
 	recommend_launch(r, true, &launch);
-	set_argv(o, "launch", &launch);
-	set_text(o, "workdir", r->recipe->workload.workdir);
+	json_report_texts(o, "launch", &launch);
+	json_report_text(o, "workdir", r->recipe->workload.workdir);
 	json_set(o, "resources", resources(&r->recipe->resources));
 	if (r->fix.fingerprint && json_parse("fingerprint", r->fix.fingerprint,
 					     strlen(r->fix.fingerprint), &print, NULL) == 0)

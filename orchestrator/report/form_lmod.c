@@ -6,47 +6,33 @@
 
 extern const struct recommend_form form_lmod;
 
-static void quoted(struct buf *out, const char *s)
-{
-	buf_char(out, '"');
-	for (; *s; s++)
-		if (*s == '"' || *s == '\\')
-			buf_printf(out, "\\%c", *s);
-		else if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			buf_printf(out, "\\%03d", *s);
-		else
-			buf_char(out, *s);
-	buf_char(out, '"');
-}
-
 static void line(const struct recommend_part *p, struct buf *out)
 {
 	buf_printf(out, "%s(\"%s\"", p->value ? "setenv" : "unsetenv", p->name);
 	if (p->value) {
 		buf_str(out, ", ");
-		quoted(out, p->value);
+		text_lua(out, p->value);
 	}
+	buf_str(out, ")\n");
+}
+
+static void whatis(const char *title, struct buf *out)
+{
+	buf_str(out, "whatis(");
+	text_lua(out, title);
 	buf_str(out, ")\n");
 }
 
 static int write(const struct report *r, struct strv *left, struct buf *out, struct err *e)
 {
-	struct buf lines = {0}, what = {0};
-	int rc = recommend_module(r, left, line, &lines, e);
+	static const struct recommend_syntax syntax = {
+		.first = "",
+		.comment = "-- ",
+		.use = "\nuse: as DIR/NAME.lua, then: module use DIR; module load NAME",
+		.whatis = whatis,
+		.line = line};
 
-	if (rc < 0)
-		return rc;
-	recommend_comment_head(r, left, "-- ", 0, out);
-	recommend_comment(out, "-- ", 0,
-			  "\nuse: as DIR/NAME.lua, then: module use DIR; module load NAME");
-	recommend_title(r, &what);
-	buf_str(out, "whatis(");
-	quoted(out, what.data);
-	buf_str(out, ")\n");
-	buf_put(out, lines.data, lines.len);
-	buf_free(&lines);
-	buf_free(&what);
-	return 0;
+	return recommend_module(r, &syntax, left, out, e);
 }
 
 const struct recommend_form form_lmod = {

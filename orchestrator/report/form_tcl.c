@@ -31,25 +31,23 @@ static void line(const struct recommend_part *p, struct buf *out)
 	buf_char(out, '\n');
 }
 
+static void whatis(const char *title, struct buf *out)
+{
+	buf_str(out, "module-whatis ");
+	quoted(out, title);
+	buf_str(out, "\n");
+}
+
 static int write(const struct report *r, struct strv *left, struct buf *out, struct err *e)
 {
-	struct buf lines = {0}, what = {0};
-	int rc = recommend_module(r, left, line, &lines, e);
+	static const struct recommend_syntax syntax = {
+		.first = "#%Module1.0\n",
+		.comment = "# ",
+		.use = "\nuse: as DIR/NAME, then: module use DIR; module load NAME",
+		.whatis = whatis,
+		.line = line};
 
-	if (rc < 0)
-		return rc;
-	buf_str(out, "#%Module1.0\n");
-	recommend_comment_head(r, left, "# ", 0, out);
-	recommend_comment(out, "# ", 0,
-			  "\nuse: as DIR/NAME, then: module use DIR; module load NAME");
-	recommend_title(r, &what);
-	buf_str(out, "module-whatis ");
-	quoted(out, what.data);
-	buf_char(out, '\n');
-	buf_put(out, lines.data, lines.len);
-	buf_free(&lines);
-	buf_free(&what);
-	return 0;
+	return recommend_module(r, &syntax, left, out, e);
 }
 
 const struct recommend_form form_tcl = {

@@ -6,17 +6,8 @@
 #include "orchestrator/base/clock.h"
 #include "orchestrator/base/json.h"
 #include "orchestrator/base/mem.h"
+#include "orchestrator/report/json_report.h"
 #include "orchestrator/report/overview.h"
-#include "orchestrator/report/text.h"
-
-static void set_text(struct json *o, const char *key, const char *value)
-{
-	struct buf b = {0};
-
-	text_utf8(&b, value);
-	json_set_text(o, key, value ? (b.data ? b.data : "") : NULL);
-	buf_free(&b);
-}
 
 static void set_page(const struct overview *s, const struct overview_campaign *c,
 		     struct json *pages, const char *extension)
@@ -41,20 +32,20 @@ static struct json *campaign(const struct overview *s, const struct overview_cam
 	char when[32];
 
 	clock_iso(c->created_us, when, sizeof when);
-	set_text(o, "workspace", s->workspaces[c->workspace].path);
+	json_report_text(o, "workspace", s->workspaces[c->workspace].path);
 	json_set_i64(o, "campaign", c->id);
-	set_text(o, "name", c->name);
-	set_text(o, "question", c->question);
-	set_text(o, "workload", c->workload);
+	json_report_text(o, "name", c->name);
+	json_report_text(o, "question", c->question);
+	json_report_text(o, "workload", c->workload);
 	json_set_text(o, "state", campaign_state_name(c->state));
-	set_text(o, "reason", c->reason);
+	json_report_text(o, "reason", c->reason);
 	json_set_text(o, "mode", run_mode_name(c->mode));
-	set_text(o, "scheduler", c->scheduler);
+	json_report_text(o, "scheduler", c->scheduler);
 	json_set_text(o, "created_utc", when);
-	set_text(o, "bottleneck", c->bottleneck);
+	json_report_text(o, "bottleneck", c->bottleneck);
 	json_set_text(o, "result", overview_result_name(c->result));
-	set_text(o, "outcome", c->outcome);
-	set_text(o, "changes", c->changes);
+	json_report_text(o, "outcome", c->outcome);
+	json_report_text(o, "changes", c->changes);
 	json_set_number(o, "est", c->est);
 	json_set_number(o, "lo", c->lo);
 	json_set_number(o, "hi", c->hi);
@@ -63,7 +54,7 @@ static struct json *campaign(const struct overview *s, const struct overview_cam
 	json_set_number(o, "node_hours", c->node_hours);
 	json_set_number(o, "gpu_hours", c->gpu_hours);
 	json_set(o, "pages", pages_of(s, c));
-	set_text(o, "problem", c->problem);
+	json_report_text(o, "problem", c->problem);
 	return o;
 }
 
@@ -72,11 +63,11 @@ static struct json *workspace(const struct overview_workspace *w)
 	_cleanup_free_ char *nights = w->series ? overview_nights_path(w) : NULL;
 	struct json *o = json_object();
 
-	set_text(o, "workspace", w->path);
+	json_report_text(o, "workspace", w->path);
 	json_set_i64(o, "campaigns", (int64_t)w->campaigns);
 	json_set_i64(o, "series", (int64_t)w->series);
 	json_set_i64(o, "regressions", (int64_t)w->regressions);
-	set_text(o, "nights", nights);
+	json_report_text(o, "nights", nights);
 	return o;
 }
 

@@ -290,27 +290,43 @@ void recommend_leave(const struct report *r, const struct recommend_part *p, str
 	}
 }
 
-int recommend_module(const struct report *r, struct strv *left,
-		     void (*line)(const struct recommend_part *p, struct buf *out), struct buf *out,
-		     struct err *e)
+static int module_lines(const struct report *r, const struct recommend_syntax *x, struct strv *left,
+			struct buf *out, struct err *e)
 {
 	struct recommend_parts p = {0};
-	size_t n = 0;
 
 	recommend_parts(r, &p);
 	for (size_t i = 0; i < p.n; i++)
-		if (p.v[i].how == RECOMMEND_VARIABLE && text_is_name(p.v[i].name)) {
-			line(&p.v[i], out);
-			n++;
-		} else {
+		if (p.v[i].how == RECOMMEND_VARIABLE && text_is_name(p.v[i].name))
+			x->line(&p.v[i], out);
+		else
 			recommend_leave(r, &p.v[i], left);
-		}
 	recommend_parts_free(&p);
-	return n ? 0
-		 : err_set(e, ERR_NOT_FOUND,
-			   "campaign %lld: no setting of the fix is a variable: --patch SCRIPT puts "
-			   "it on the launch line",
-			   (long long)r->campaign.id);
+	return out->len
+		       ? 0
+		       : err_set(e, ERR_NOT_FOUND,
+				 "campaign %lld: no setting of the fix is a variable: --patch SCRIPT "
+				 "puts it on the launch line",
+				 (long long)r->campaign.id);
+}
+
+int recommend_module(const struct report *r, const struct recommend_syntax *x, struct strv *left,
+		     struct buf *out, struct err *e)
+{
+	struct buf lines = {0}, title = {0};
+	int rc = module_lines(r, x, left, &lines, e);
+
+	if (rc == 0) {
+		buf_str(out, x->first);
+		recommend_comment_head(r, left, x->comment, 0, out);
+		recommend_comment(out, x->comment, 0, x->use);
+		recommend_title(r, &title);
+		x->whatis(title.data, out);
+		buf_put(out, lines.data, lines.len);
+	}
+	buf_free(&lines);
+	buf_free(&title);
+	return rc;
 }
 
 /* -- shell ------------------------------------------------------------------------------------ */

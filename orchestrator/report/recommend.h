@@ -69,11 +69,18 @@ void recommend_comment_head(const struct report *r, const struct strv *left, con
 			    size_t most, struct buf *out);
 /* One line: "fettle: campaign 7, name: num_workers=2 (+27.5 % on ...)". */
 void recommend_title(const struct report *r, struct buf *out);
-/* For module files: `line` for each variable that a shell can have, the other parts into `left`.
+/* How a kind of module files is written. */
+struct recommend_syntax {
+	const char *first;   /* what the file begins with */
+	const char *comment; /* mark of a comment */
+	const char *use;     /* a comment for who opens the file */
+	void (*whatis)(const char *title, struct buf *out);
+	void (*line)(const struct recommend_part *p, struct buf *out); /* of a variable */
+};
+/* A module file: each variable that a shell can have; the other parts go into `left`.
  * ERR_NOT_FOUND when there is none. */
-int recommend_module(const struct report *r, struct strv *left,
-		     void (*line)(const struct recommend_part *p, struct buf *out), struct buf *out,
-		     struct err *e);
+int recommend_module(const struct report *r, const struct recommend_syntax *x, struct strv *left,
+		     struct buf *out, struct err *e);
 bool recommend_pending(const struct report *r); /* convergence */
 
 /* The command is a copy of the user's script, made for trials: it saves nothing that lasts. */

@@ -133,6 +133,24 @@ char *text_clean(const char *s)
 	return buf_take(&b);
 }
 
+void text_lua(struct buf *out, const char *s)
+{
+	buf_char(out, '"');
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '\n')
+			buf_str(out, "\\n");
+		else if (c < 0x20 || c == 0x7f)
+			buf_printf(out, "\\%03u", c);
+		else if (c == '"' || c == '\\')
+			buf_printf(out, "\\%c", c);
+		else
+			buf_char(out, (char)c);
+	}
+	buf_char(out, '"');
+}
+
 void text_sh(struct buf *out, const char *s)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

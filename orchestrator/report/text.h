@@ -38,6 +38,9 @@ void text_url(struct buf *out, const char *path);
  * formula, a text that begins with = + - or @ and is no number, gets a ' before it. */
 void text_csv(struct buf *out, const char *s);
 
+/* A string of Lua in double quotes that means s, on one line. */
+void text_lua(struct buf *out, const char *s);
+
 /* May it name a variable in a shell script? [A-Za-z_][A-Za-z0-9_]* */
 bool text_is_name(const char *s);
 

@@ -121,9 +121,8 @@ void shell_var_set(struct shell_vars *vars, const char *name, const char *value)
 void shell_var_assign(struct shell_vars *vars, const struct shell_assign *a, bool sure);
 void shell_vars_free(struct shell_vars *vars);
 
-/* The arguments that a word becomes, appended to out; true when all are known. A variable that
- * `vars` does not have is unknown, but `${X:-word}` is the word then. */
-bool shell_expand(const char *word, const struct shell_vars *vars, struct shell_fields *out);
+/* The arguments that the words from `from` on become, appended to out. A variable that `vars` does
+ * not have is unknown, but `${X:-word}` is the word then. */
 void shell_expand_words(const struct shell_words *words, size_t from, const struct shell_vars *vars,
 			struct shell_fields *out);
 /* The one text that a word becomes where no fields are split (an assignment); heap, NULL when it is

@@ -396,11 +396,6 @@ static bool expand(const char *word, const struct shell_vars *vars, bool split,
 	return known;
 }
 
-bool shell_expand(const char *word, const struct shell_vars *vars, struct shell_fields *out)
-{
-	return expand(word, vars, true, out);
-}
-
 void shell_expand_words(const struct shell_words *words, size_t from, const struct shell_vars *vars,
 			struct shell_fields *out)
 {

@@ -58,9 +58,21 @@ static void labels_of_pictures_are_cut_by_columns(void **state)
 	assert_non_null(strstr(mixed, "…"));
 }
 
+static void test_a_string_of_lua_is_one_line(void **state)
+{
+	struct buf b = {0};
+
+	(void)state;
+	text_lua(&b, "a \"b\" \\ c\nd\x01"
+		     "2\x7f\xe4\xb8\xad");
+	assert_string_equal(b.data, "\"a \\\"b\\\" \\\\ c\\nd\\0012\\127\xe4\xb8\xad\"");
+	buf_free(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_string_of_lua_is_one_line),
 		cmocka_unit_test(wide_characters_take_two_columns),
 		cmocka_unit_test(a_beginning_is_of_whole_characters),
 		cmocka_unit_test(cells_are_padded_by_columns),
