@@ -72,7 +72,7 @@ struct due_choice {
 	int64_t since; /* nights since the last look; -1: never */
 	size_t ahead;  /* looks on record for later nights: the clock was set back */
 	/* a phrase: "3 nights since the last look, 2 keys of the environment changed" */
-	char why[200];
+	char why[280];
 };
 
 /* What is left of the night; INFINITY: no bound. */

@@ -201,7 +201,7 @@ static void test_nothing_waits_for_ever(void **state)
 		struct due_budget left = {2, INFINITY, INFINITY};
 		struct due_choice c[2];
 
-		snprintf(night[d], sizeof night[d], "2026-11-%02d", d + 1);
+		snprintf(night[d], sizeof night[d], "2026-11-%02u", (d + 1) % 100U);
 		v[0].gpu_hours = 0.05;
 		v[1].gpu_hours = 2;
 		due_choose(v, 2, night[d], &left, c);
@@ -261,7 +261,7 @@ static void test_nodes_that_were_never_seen(void **state)
 				continue;
 			if (at == n)
 				known[n++] = (struct due_node){names[node], "", 0};
-			snprintf(known[at].night, sizeof known[at].night, "2026-11-%02d", d);
+			snprintf(known[at].night, sizeof known[at].night, "2026-11-%02u", d % 100U);
 			known[at].looks++;
 			seen[node] = true;
 			left++;
@@ -290,7 +290,7 @@ static void test_every_node_has_its_turn(void **state)
 				left++;
 				looks[i]++;
 				v[i].looks++;
-				snprintf(v[i].night, sizeof v[i].night, "2026-11-%02d", d);
+				snprintf(v[i].night, sizeof v[i].night, "2026-11-%02u", d % 100U);
 			}
 		assert_int_equal(left, 2);
 	}

@@ -249,12 +249,12 @@ static void test_the_json_beside_a_script(void **state)
 		json[] = "{\"train_batch_size\": 64, \"train_micro_batch_size_per_gpu\": 4, "
 			 "\"checkpoint\": {\"use_async\": true}}";
 	_cleanup_scratch_ char *dir = scratch_new();
-	_cleanup_free_ char *path = write_file(dir, "ds.json", json);
 	struct lint_input *in = lint_input_new();
 	_cleanup_linted_ struct linted l = {0};
 	size_t n = 0;
 
 	(void)state;
+	free(write_file(dir, "ds.json", json));
 	lint_file(in, dir, "x.sbatch", script);
 	l = lint_these(in);
 	for (size_t i = 0; i < l.n; i++)

@@ -159,8 +159,7 @@ static void test_what_fettle_does_not_pass(void **state)
 
 static struct loaded load_keys(const char *dir, const char *file)
 {
-	_cleanup_free_ char *ds = write_file(dir, "ds.json", file);
-
+	free(write_file(dir, "ds.json", file));
 	return load_text(dir,
 			 "return { name = 'c', objective = 'trial_wall_s', workload = {\n"
 			 "command = { 'run', '--deepspeed=ds.json', 'ds.json', 'xds.json' },\n"

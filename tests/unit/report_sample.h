@@ -13,7 +13,9 @@
 #include "orchestrator/report/report.h"
 
 /* Structs own their texts as char *; these are static, and nobody changes or frees them. */
-#ifndef __clang__
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wincompatible-pointer-types-discards-qualifiers"
+#else
 #pragma GCC diagnostic ignored "-Wdiscarded-qualifiers"
 #endif
 

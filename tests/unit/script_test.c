@@ -643,9 +643,10 @@ static void test_bad_sites(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		_cleanup_free_ char *path = write_file(s.dir, "site.lua", cases[i].site);
-		_cleanup_loaded_ struct loaded l = load_at_site(&s, "");
+		_cleanup_loaded_ struct loaded l = {0};
 
+		free(write_file(s.dir, "site.lua", cases[i].site));
+		l = load_at_site(&s, "");
 		assert_int_equal(l.rc, -ERR_RECIPE);
 		assert_contains(l.e.text, cases[i].says);
 	}
