@@ -175,7 +175,7 @@ $(FIELD_PAGES): $(B)/man/%: orchestrator/%.in recipes/README.md tests/lint/man_f
 	$(Q)awk -f tests/lint/man_fields.awk recipes/README.md $< >$@.tmp && mv $@.tmp $@
 $(B)/gen/migrations.c: FORCE | $(B)/deps.ok
 	@mkdir -p $(@D)
-	@sh tests/lint/embed_sql.sh $(sort $(wildcard experiments/migrations/*.sql)) > $@.tmp
+	@sh tests/lint/embed_sql.sh experiments/schema.sql $(sort $(wildcard experiments/migrations/*.sql)) > $@.tmp
 	$(settle)
 FORCE:
 

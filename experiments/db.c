@@ -438,6 +438,15 @@ static int check_foreign_keys(struct db *db, struct err *e)
 	return fault;
 }
 
+static int migrate(struct db *db, int from, struct err *e)
+{
+	int rc = db->memory ? 0 : keep_old(db, from, e);
+
+	for (int i = from; i < db_migration_count && rc == 0; i++)
+		rc = exec(db, db_migrations[i].sql, db_migrations[i].name, e);
+	return rc < 0 ? rc : check_foreign_keys(db, e);
+}
+
 /* In an open transaction: all steps that are missing, or none. */
 static int upgrade_inside(struct db *db, const struct clock *c, struct err *e)
 {
@@ -446,12 +455,7 @@ static int upgrade_inside(struct db *db, const struct clock *c, struct err *e)
 
 	if (rc < 0 || from == db_migration_count)
 		return rc;
-	if (from > 0 && !db->memory && (rc = keep_old(db, from, e)) < 0)
-		return rc;
-	for (int i = from; i < db_migration_count && rc == 0; i++)
-		rc = exec(db, db_migrations[i].sql, db_migrations[i].name, e);
-	if (rc == 0)
-		rc = check_foreign_keys(db, e);
+	rc = from > 0 ? migrate(db, from, e) : exec(db, db_schema, "make its tables", e);
 	return rc < 0 ? rc : note_upgrade(db, from, c, e);
 }
 

@@ -20,6 +20,8 @@ struct db_migration {
 };
 extern const struct db_migration db_migrations[]; /* generated from experiments/migrations */
 extern const int db_migration_count;
+/* What they amount to, which a new database executes in their place: experiments/schema.sql. */
+extern const char *const db_schema;
 
 enum db_mode { DB_CREATE, DB_WRITE, DB_READ };
 

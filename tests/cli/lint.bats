@@ -160,13 +160,15 @@ put() {
 }
 
 @test "migrations: a gap in the numbers fails" {
+	put schema.sql <<<'SELECT "all";'
 	put m/0001_init.sql <<<"CREATE TABLE \"a\\b\" (x DEFAULT 'y');"
 	put m/0003_more.sql <<<'SELECT 1;'
-	run sh "$lint/embed_sql.sh" m/0001_init.sql
+	run sh "$lint/embed_sql.sh" schema.sql m/0001_init.sql
 	[ "$status" -eq 0 ]
+	[[ $output == *$'db_schema =\n\t "SELECT \\"all\\";\\n"\n;'* ]]
 	[[ $output == *'CREATE TABLE \"a\\b\"'* ]]
 	[[ $output == *'db_migration_count = 1;'* ]]
-	run sh "$lint/embed_sql.sh" m/0001_init.sql m/0003_more.sql
+	run sh "$lint/embed_sql.sh" schema.sql m/0001_init.sql m/0003_more.sql
 	[ "$status" -eq 1 ]
 	[[ $output == *'m/0003_more.sql: its number is not the next one, 0002'* ]]
 }

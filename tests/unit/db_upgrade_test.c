@@ -41,6 +41,7 @@ static int lock_call(int fd, int cmd, struct flock *l)
 	return fcntl(fd, cmd, l);
 }
 
+#define db_schema          (migrations[0].sql)
 #define db_migrations      migrations
 #define db_migration_count migration_count
 #define fs_is_network(dir) asked_for_network(dir)

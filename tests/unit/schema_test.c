@@ -9,6 +9,7 @@
 #include "experiments/derive.h"
 
 #define FIXTURE "tests/fixtures/db/schema-%d.sql"
+#define HEAD    "experiments/schema.sql"
 #define SCHEMA  "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
 
 static const char *const *const sql_tables[] = {
@@ -47,17 +48,8 @@ static void put_statement(sqlite3_stmt *s, void *ctx)
 	buf_printf(ctx, "%s;\n", text_of(s, 0));
 }
 
-static char *schema_text(struct db *db)
+static char *file_text(const char *path)
 {
-	struct buf b = {0};
-
-	each_row(db, SCHEMA " ORDER BY rowid", put_statement, &b);
-	return buf_take(&b);
-}
-
-static char *fixture_text(int version)
-{
-	_cleanup_free_ char *path = xasprintf(FIXTURE, version);
 	struct buf b = {0};
 	struct err e = {0};
 
@@ -65,34 +57,16 @@ static char *fixture_text(int version)
 	return buf_take(&b);
 }
 
-/* A released schema never changes: the difference belongs into a new migration and a new fixture.
- * FETTLE_UPDATE=1 writes the file of the newest schema. */
-static void newest_schema_is_its_fixture(void **state)
+static void file_put(const char *path, const char *text)
 {
 	struct err e = {0};
-	struct db *db = NULL;
-	char *is, *kept;
 
-	(void)state;
-	assert_ok(db_open(":memory:", DB_CREATE, NULL, &db, &e));
-	is = schema_text(db);
-	if (getenv("FETTLE_UPDATE")) {
-		char *path = xasprintf(FIXTURE, db_migration_count);
-
-		assert_ok(fs_write_atomic(path, is, strlen(is), 0644, &e));
-		free(path);
-	}
-	kept = fixture_text(db_migration_count);
-	assert_string_equal(is, kept);
-	free(is);
-	free(kept);
-	db_close(db);
+	assert_ok(fs_write_atomic(path, text, strlen(text), 0644, &e));
 }
 
-/* A file as each released schema left it. */
-static void make_old(const char *path, int version)
+/* A file as the SQL of a schema left it. */
+static void make_old(const char *path, const char *schema, int version)
 {
-	_cleanup_free_ char *schema = fixture_text(version);
 	_cleanup_free_ char *marks = xasprintf("PRAGMA application_id=1718908012;"
 					       "PRAGMA user_version=%d",
 					       version);
@@ -104,17 +78,120 @@ static void make_old(const char *path, int version)
 	sqlite3_close(h);
 }
 
+/* A database that went through all the migrations. */
+static struct db *migrated(const char *dir)
+{
+	_cleanup_free_ char *path = fs_join(dir, "fettle.db");
+	struct err e = {0};
+	struct db *db = NULL;
+
+	make_old(path, db_migrations[0].sql, 1);
+	assert_ok(db_open(path, DB_WRITE, NULL, &db, &e));
+	return db;
+}
+
+static char *schema_text(struct db *db)
+{
+	struct buf b = {0};
+
+	buf_printf(&b, "-- SPDX-License-Identifier: GPL-2.0-or-later\n"
+		       "-- What the migrations amount to, made of them by schema_test: a new "
+		       "database executes it in their place.\n"
+		       "PRAGMA application_id=1718908012;\n");
+	each_row(db, SCHEMA " ORDER BY rowid", put_statement, &b);
+	return buf_take(&b);
+}
+
+/* A released schema never changes: the difference belongs into a new migration. FETTLE_UPDATE=1
+ * writes the newest schema, and keeps the one before as a fixture. */
+static void schema_is_what_the_migrations_make(void **state)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_free_ char *before = xasprintf(FIXTURE, db_migration_count - 1);
+	_cleanup_free_ char *kept = file_text(HEAD);
+	struct db *db = migrated(dir);
+	_cleanup_free_ char *is = schema_text(db);
+
+	(void)state;
+	db_close(db);
+	if (getenv("FETTLE_UPDATE")) {
+		if (!fs_exists(before))
+			file_put(before, kept);
+		file_put(HEAD, is);
+	} else {
+		assert_string_equal(is, kept);
+	}
+}
+
+static void put_row(sqlite3_stmt *s, void *ctx)
+{
+	for (int i = 0; i < sqlite3_column_count(s); i++)
+		buf_printf(ctx, "%s|", text_of(s, i) ? text_of(s, i) : "NULL");
+	buf_char(ctx, '\n');
+}
+
+struct dump {
+	struct db *db;
+	struct buf text;
+};
+
+static void put_table(sqlite3_stmt *s, void *ctx)
+{
+	struct dump *d = ctx;
+	_cleanup_free_ char *sql = xasprintf("SELECT * FROM \"%s\"", text_of(s, 0));
+
+	buf_printf(&d->text, "%s\n", sql);
+	each_row(d->db, sql, put_row, &d->text);
+}
+
+/* Every object in its order, the marks, every row; schema_upgrade tells how it came to be. */
+static char *dump(struct db *db)
+{
+	struct dump d = {.db = db};
+
+	each_row(db, "PRAGMA user_version", put_row, &d.text);
+	each_row(db, "PRAGMA application_id", put_row, &d.text);
+	each_row(db, "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY rowid", put_row,
+		 &d.text);
+	each_row(db,
+		 "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'schema_upgrade' "
+		 "ORDER BY rowid",
+		 put_table, &d);
+	return buf_take(&d.text);
+}
+
+static void a_new_database_is_as_a_migrated_one(void **state)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	struct db *old = migrated(dir);
+	struct db *new = NULL;
+	struct err e = {0};
+	char *want, *is;
+
+	(void)state;
+	assert_ok(db_open(":memory:", DB_CREATE, NULL, &new, &e));
+	want = dump(old);
+	is = dump(new);
+	assert_string_equal(is, want);
+	free(want);
+	free(is);
+	db_close(old);
+	db_close(new);
+}
+
 static void every_released_schema_opens(void **state)
 {
 	(void)state;
 	for (int v = 1; v <= db_migration_count; v++) {
 		_cleanup_scratch_ char *dir = scratch_new();
 		_cleanup_free_ char *path = fs_join(dir, "fettle.db");
+		_cleanup_free_ char *fixture = xasprintf(FIXTURE, v);
+		_cleanup_free_ char *schema = file_text(v == db_migration_count ? HEAD : fixture);
 		struct err e = {0};
 		struct db *db = NULL;
 		int now = 0;
 
-		make_old(path, v);
+		make_old(path, schema, v);
 		assert_ok(db_open(path, DB_WRITE, NULL, &db, &e));
 		assert_ok(db_version(db, &now, &e));
 		assert_int_equal(now, db_migration_count);
@@ -635,7 +712,8 @@ static void no_table_of_statements_has_a_hole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(newest_schema_is_its_fixture),
+		cmocka_unit_test(schema_is_what_the_migrations_make),
+		cmocka_unit_test(a_new_database_is_as_a_migrated_one),
 		cmocka_unit_test(every_released_schema_opens),
 		cmocka_unit_test(nothing_is_newer_than_3_26),
 		cmocka_unit_test(every_column_is_typed),
