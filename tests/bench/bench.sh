@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.." || exit 4
 build=${FETTLE_BUILD:-$PWD/build/release}
 out=${build%/*}/bench
 names="start trial readers trend changepoints probes ingest"
-[ -z "${LONG:-}" ] || names="$names slurm_peers overhead pilots"
+[ -z "${LONG:-}" ] || names="$names slurm_peers overhead pilots efficiency"
 names=${1:-$names}
 mkdir -p "$out"
 BENCH_RESULTS=$out/results.jsonl
