@@ -623,6 +623,13 @@ int query_stage_pace(struct db *db, int64_t stage, int64_t since_us, struct pace
 		     struct err *e);
 /* trials_all and node_s of query_cost(), at a fraction of its cost. */
 int query_spent(struct db *db, int64_t campaign, int64_t *trials, double *node_s, struct err *e);
+/* What a campaign has for what it spent: trials of attempts that count, and the time during which
+ * something was planned, queued or running. */
+struct useful_row {
+	int64_t trials;
+	double busy_s;
+};
+int query_useful(struct db *db, int64_t campaign, struct useful_row *out, struct err *e);
 /* A metric of the newest `most` timed trials of a stage, the oldest of them first; NaN: the trial
  * failed or has no such value. *out is heap. */
 int query_stage_recent(struct db *db, int64_t stage, const char *metric, const char *stat,

@@ -10,7 +10,7 @@
 #include "experiments/db_priv.h"
 #include "orchestrator/base/mem.h"
 
-enum { PACE, RECENT, SPENT };
+enum { PACE, RECENT, SPENT, USEFUL };
 const char *const query_sql_glance[] = {
 	[PACE] = "SELECT count(*) AS n, min(l.planned_us) AS first_us, max(a.ended_us) AS last_us "
 		 "FROM block b JOIN attempt a ON a.block = b.id AND a.state = 'valid' "
@@ -32,6 +32,10 @@ const char *const query_sql_glance[] = {
 		  "FROM attempt a JOIN trial t ON t.attempt = a.id WHERE a.allocation = l.id), 0) "
 		  "* max(1, (SELECT count(*) FROM allocation_node n WHERE n.allocation = l.id))), "
 		  "0) / 1e6 FROM allocation l WHERE l.campaign = :campaign) AS node_s",
+	[USEFUL] = "SELECT l.planned_us, max(a.ended_us) AS ended_us, sum((SELECT count(*) FROM "
+		   "trial t WHERE t.attempt = a.id AND a.state = 'valid')) AS trials "
+		   "FROM allocation l JOIN attempt a ON a.allocation = l.id "
+		   "WHERE l.campaign = :campaign GROUP BY l.id ORDER BY l.id",
 	NULL,
 };
 #define SQL(which) query_sql_glance[which]
@@ -97,4 +101,29 @@ int query_spent(struct db *db, int64_t campaign, int64_t *trials, double *node_s
 		*node_s = col_real(&s, "node_s");
 	}
 	return stmt_close(&s);
+}
+
+/* Allocations that overlap are busy together: what is before `until` was counted already. */
+int query_useful(struct db *db, int64_t campaign, struct useful_row *out, struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(USEFUL), "sum up what was of use", e);
+	struct useful_row u = {0};
+	int64_t until = INT64_MIN;
+	int rc;
+
+	bind_i64(&s, ":campaign", campaign);
+	while (stmt_row(&s)) {
+		int64_t from = col_i64(&s, "planned_us"), end = col_i64(&s, "ended_us");
+
+		u.trials += col_i64(&s, "trials");
+		from = from > until ? from : until;
+		if (end <= from)
+			continue;
+		u.busy_s += (double)(end - from) / 1e6;
+		until = end;
+	}
+	rc = stmt_close(&s);
+	if (rc == 0)
+		*out = u;
+	return rc;
 }

@@ -145,6 +145,18 @@ static void print_runs(const struct outline *o)
 	printf("\n");
 }
 
+static void print_budget(const struct outline *o)
+{
+	if (!isfinite(o->budget_runs) || !o->kept_runs)
+		return;
+	printf("  budget      %3.0f runs; once a change is accepted %zu of them are kept for its "
+	       "final stage\n",
+	       floor(o->budget_runs), o->kept_runs);
+	if (o->budget_runs < (double)o->shortest_runs)
+		printf("the budget ends before a fix could be proved: that takes %zu runs or more\n",
+		       o->shortest_runs);
+}
+
 static void print_canary(const struct recipe *r)
 {
 	_cleanup_free_ char *differs = bundle_text(&r->canary.reference);
@@ -176,6 +188,7 @@ static void print_text(const struct recipe *r, const struct outline *o)
 	print_runs(o);
 	if (r->ladder.n || r->canary.blocks)
 		return;
+	print_budget(o);
 	printf("noise of a run within a block: %.2g %% (%s)\n", 100 * o->noise, from);
 	if (isfinite(o->mde))
 		printf("smallest gain that a confirm stage finds with 80 %% power: %.2g %%\n",
@@ -284,6 +297,8 @@ static void print_json(const struct recipe *r, const struct outline *o, const st
 	json_set_i64(j, "runs_profile_max", (int64_t)o->profile_runs);
 	json_set_i64(j, "runs_a_night", (int64_t)o->night_runs);
 	json_set_i64(j, "runs_max", (int64_t)o->runs);
+	json_set_i64(j, "runs_kept_for_fix", (int64_t)o->kept_runs);
+	json_set_i64(j, "runs_to_fix_min", (int64_t)o->shortest_runs);
 	json_set_number(j, "node_hours_max", o->node_hours);
 	json_set_number(j, "gpu_hours_max", o->gpu_hours);
 	json_set_number(j, "noise", o->noise);

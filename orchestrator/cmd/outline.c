@@ -10,7 +10,7 @@
 #include "experiments/stats.h"
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
-#include "orchestrator/method/campaign.h"
+#include "orchestrator/method/method.h"
 
 /* Noise assumed where nobody has measured any: a middling cluster (statistics: runs within a job 1
  * to 3 %). */
@@ -106,18 +106,34 @@ static size_t blocks_of(int said, size_t by_mode)
 	return said == BLOCKS_NONE ? 0 : said > 0 ? (size_t)said : by_mode;
 }
 
-/* Runs that the budget leaves for the first confirm stage. */
-static double runs_left(const struct recipe *r, const struct outline *o)
+/* Runs that the budget has room for, as far as the time of one is known. */
+static double runs_in_budget(const struct recipe *r, const struct outline *o)
 {
+	const struct budget *b = &r->budget;
 	double nodes = r->resources.nodes > 0 ? r->resources.nodes : 1, runs = INFINITY;
 
-	if (r->budget.trials > 0)
-		runs = (double)r->budget.trials;
-	if (r->budget.wall_s > 0 && o->trial_s > 0)
-		runs = fmin(runs, r->budget.wall_s / o->trial_s);
-	if (r->budget.node_hours > 0 && o->trial_s > 0)
-		runs = fmin(runs, r->budget.node_hours * 3600 / (o->trial_s * nodes));
-	return runs - (double)(o->aa_runs + o->screen_runs);
+	if (b->trials > 0)
+		runs = (double)b->trials;
+	if (b->wall_s > 0 && o->trial_s > 0)
+		runs = fmin(runs, b->wall_s / o->trial_s);
+	if (b->node_hours > 0 && o->trial_s > 0)
+		runs = fmin(runs, b->node_hours * 3600 / (o->trial_s * nodes));
+	if (b->gpu_hours > 0 && o->trial_s > 0)
+		runs = fmin(runs, b->gpu_hours * 3600 /
+					  (o->trial_s * nodes * r->resources.gpus_per_node));
+	return runs;
+}
+
+/* From the first block to the end of the soak, when the first candidate is accepted at the first
+ * look. */
+static void count_shortest(const struct recipe *r, struct outline *o)
+{
+	double aa = reserve_blocks(r, 2, o->aa_blocks);
+
+	o->kept_runs = (size_t)reserve_final(r, r->blocks_per_allocation);
+	o->shortest_runs = (size_t)(aa + reserve_screen(r, o->candidates) +
+				    reserve_first_look(r, r->blocks_per_allocation)) +
+			   o->kept_runs;
 }
 
 /* The last look that the budget reaches. */
@@ -168,6 +184,8 @@ static void count_runs(const struct recipe *r, const struct design_question *q, 
 	o->warm_runs = ((blocks + unit - 1) / unit + screen + (soak > 0)) *
 		       (size_t)r->warmup_trials;
 	/* The baseline, and every winner that another round starts from. */
+	if (q->candidates)
+		count_shortest(r, o);
 	o->profile_runs = profile_wanted(r) ? 1 + (q->stages > 0 ? q->stages - 1 : 0) : 0;
 	o->runs = o->aa_runs + o->screen_runs + o->confirm_runs + o->final_runs + o->soak_runs +
 		  o->warm_runs + o->profile_runs;
@@ -217,7 +235,8 @@ void outline_make(const struct recipe *r, const struct outline_given *g, struct 
 	else
 		count_runs(r, &q, o);
 	count_hours(r, o);
-	o->blocks_left = blocks_in_reach(r, runs_left(r, o));
+	o->budget_runs = runs_in_budget(r, o);
+	o->blocks_left = blocks_in_reach(r, o->budget_runs - (double)(o->aa_runs + o->screen_runs));
 	q.noise = o->noise;
 	q.gain_sought = o->gain;
 	o->answer = design_plan(&q);

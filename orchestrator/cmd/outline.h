@@ -30,6 +30,10 @@ struct outline {
 	size_t candidates, aa_blocks, aa_runs, screen_runs, confirm_runs, final_runs, soak_runs,
 		ladder_runs, warm_runs, profile_runs, runs; /* of a ladder: when every rung holds */
 	size_t night_runs; /* of a canary, whose runs are those of one night */
+	/* Of a search: kept for the final stage and the soak once a change is accepted; the fewest
+	 * that lead to a fix. */
+	size_t kept_runs, shortest_runs;
+	double budget_runs; /* that the budget has room for; INFINITY: no bound, or not known */
 	struct design_answer answer;
 	double noise, gain, trial_s;  /* trial_s 0: unknown */
 	double node_hours, gpu_hours; /* NaN: unknown, or no GPUs are asked for */

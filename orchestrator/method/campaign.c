@@ -662,8 +662,12 @@ static int run_stage(struct campaign *c, enum campaign_step *out, struct err *e)
 
 static int act(struct campaign *c, const struct action *a, enum campaign_step *out, struct err *e)
 {
-	int rc;
+	int rc = a->ends_search ? reserve_end_search(c, e) : 0;
 
+	if (rc == 0 && a->skips_ablation)
+		rc = reserve_skip_ablation(c, e);
+	if (rc < 0)
+		return rc;
 	switch (a->kind) {
 	case ACT_PLAN_AA:
 		return baseline_plan(c, e);

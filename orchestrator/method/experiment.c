@@ -100,16 +100,19 @@ static int valid_pairs(struct campaign *c, const struct stage_row *s, struct pai
  * blocks of a halved one that nothing can change any more. */
 static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, struct err *e)
 {
-	size_t live = 0;
+	size_t live = 0, k = s->n_arms - 1, done = c->facts.valid;
 
 	(void)e;
 	for (size_t a = 1; a < s->n_arms; a++)
 		live += !is_invalid(c, &s->arms[a]);
-	*out = c->facts.valid + design_screen_known(c->row.mode, s->n_arms - 1, c->facts.valid);
+	*out = done + design_screen_known(c->row.mode, k, done);
 	if (*out > (size_t)s->planned_blocks)
 		*out = (size_t)s->planned_blocks;
-	if (live == 0)
-		*out = c->facts.valid;
+	if (live == 0 ||
+	    reserve_cuts(c, s,
+			 reserve_blocks(c->recipe, 1 + design_screen_width(c->row.mode, k, done),
+					*out - done)))
+		*out = done;
 	return 0;
 }
 

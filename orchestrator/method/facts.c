@@ -66,6 +66,8 @@ static void judge_budget(struct campaign *c)
 	f->node_s = c->node_s;
 	f->budget_text = used_up(c);
 	f->over_budget = f->budget_text != NULL;
+	f->room = reserve_room(c);
+	f->unit = allocation_unit(c);
 }
 
 int facts_load_blocks(struct campaign *c, struct err *e)
@@ -100,7 +102,8 @@ int facts_load(struct campaign *c, struct err *e)
 	    (rc = query_hypotheses(db, c->row.id, &f->hyps, &f->n_hyps, e)) < 0 ||
 	    (rc = query_verdicts(db, c->row.id, &f->verdicts, &f->n_verdicts, e)) < 0 ||
 	    (rc = query_ablations(db, c->row.id, &f->ablations, &f->n_ablations, e)) < 0 ||
-	    (rc = query_rungs(db, c->row.id, &f->rungs, &f->n_rungs, e)) < 0)
+	    (rc = query_rungs(db, c->row.id, &f->rungs, &f->n_rungs, e)) < 0 ||
+	    (rc = reserve_load_rates(c, e)) < 0)
 		return rc;
 	c->resources = ladder_resources(c->recipe, f->n_stages ? &f->stages[f->n_stages - 1] : NULL,
 					UPPER_RUNG);

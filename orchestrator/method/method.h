@@ -62,7 +62,14 @@ struct facts {
 	double node_s;             /* spent so far */
 	bool over_budget;
 	const char *budget_text; /* which bound, static */
+	double room;             /* useful trials that the budget still has room for; INFINITY */
+	int unit;                /* allocation_unit() */
 	bool profiles;           /* the baseline and each new incumbent */
+};
+
+/* What a useful trial takes of each budget, reserve.c; 0: not known. */
+struct reserve_rates {
+	double trials, node_s, wall_s;
 };
 
 struct campaign {
@@ -82,6 +89,7 @@ struct campaign {
 	struct facts facts;
 	int64_t trials; /* cost so far, added up: it equals query_cost()'s */
 	double node_s;
+	struct reserve_rates rates;
 	int64_t until_us;    /* nothing is started that cannot end by then; 0: no bound */
 	double until_node_s; /* nor once node_s is that; 0: no bound */
 	int64_t beat_us;     /* last heartbeat, monotonic */
@@ -180,10 +188,35 @@ struct action {
 	enum action_kind kind;
 	int round;
 	int64_t hypothesis;
+	/* What is left out for the sake of the final stage: candidates; the ablation. */
+	bool ends_search, skips_ablation;
 };
 /* `ranking`: hypothesis ids of the round's screen that may be confirmed, best first. */
 struct action campaign_next(const struct facts *f, const struct recipe *r, const int64_t *ranking,
 			    size_t n);
+
+/* -- reserve.c: what of the budget is kept for the fix
+ * ---------------------------------------------
+ */
+
+/* Measure what a useful trial takes, when there is a budget. */
+int reserve_load_rates(struct campaign *c, struct err *e);
+double reserve_room(const struct campaign *c); /* facts.room */
+/* What stages take, trials: so many blocks; a screen; a confirm stage until its first look; the
+ * ablation of so many changes; the final stage and the soak (0: there is none); both of these for
+ * what is accepted and `more` changes. */
+double reserve_blocks(const struct recipe *r, size_t arms, size_t blocks);
+double reserve_screen(const struct recipe *r, size_t candidates);
+double reserve_first_look(const struct recipe *r, int unit);
+double reserve_ablation(const struct recipe *r, int unit, size_t changes);
+double reserve_final(const struct recipe *r, int unit);
+double reserve_fix(const struct facts *f, const struct recipe *r, size_t more);
+/* Must this open stage be concluded as it is, because `trials` more of it would take what the fix
+ * needs? */
+bool reserve_cuts(const struct campaign *c, const struct stage_row *s, double trials);
+/* Close the candidates that are left, and say so; say that nothing is taken out of the fix. */
+int reserve_end_search(struct campaign *c, struct err *e);
+int reserve_skip_ablation(struct campaign *c, struct err *e);
 
 /* -- the five steps ------------------------------------------------------------------------- */
 

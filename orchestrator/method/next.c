@@ -32,25 +32,36 @@ static bool any_accepted(const struct facts *f)
 	return facts_last_accepted(f) != NULL;
 }
 
+/* `changes` are each taken out once, unless there is room for the final stage and not for that. */
+static struct action fix_of(const struct facts *f, const struct recipe *r, size_t changes)
+{
+	double ablation = reserve_ablation(r, f->unit, changes), last = reserve_final(r, f->unit);
+
+	if (changes < 2)
+		return (struct action){.kind = ACT_PLAN_FINAL};
+	if (f->room >= last && f->room < last + ablation)
+		return (struct action){.kind = ACT_PLAN_FINAL, .skips_ablation = true};
+	return (struct action){.kind = ACT_PLAN_ABLATE};
+}
+
 static struct action wind_up(const struct facts *f, const struct recipe *r)
 {
 	if (!any_accepted(f) || r->final_blocks == BLOCKS_NONE)
 		return (struct action){.kind = ACT_FINISH};
-	return (struct action){.kind = facts_changes(f) > 1 ? ACT_PLAN_ABLATE : ACT_PLAN_FINAL};
+	return fix_of(f, r, facts_changes(f));
 }
 
 /* Only one change is dropped at a time: what is left of a fix whose other changes looked useless,
  * too, is ablated again, as long as it has two changes. */
-static struct action after_ablate(const struct facts *f, const struct stage_row *s)
+static struct action after_ablate(const struct facts *f, const struct recipe *r,
+				  const struct stage_row *s)
 {
 	bool more = false;
 
 	for (size_t i = 0; i < f->n_ablations; i++)
 		more = more || (f->ablations[i].stage == s->id &&
 				f->ablations[i].outcome == ABLATION_USELESS);
-	if (more && facts_ablated(f, s) && s->n_arms > 3)
-		return (struct action){.kind = ACT_PLAN_ABLATE};
-	return (struct action){.kind = ACT_PLAN_FINAL};
+	return fix_of(f, r, more && facts_ablated(f, s) ? s->n_arms - 2 : 1);
 }
 
 static size_t proposed(const struct facts *f, int round, const struct hypothesis_row **first)
@@ -142,7 +153,7 @@ static struct action after(const struct facts *f, const struct stage_row *last,
 			return wind_up(f, r);
 		return new_incumbent(f, r, last->round + 1);
 	case STAGE_ABLATE:
-		return after_ablate(f, last);
+		return after_ablate(f, r, last);
 	case STAGE_FINAL:
 		return (struct action){.kind = r->soak_trials > 0 ? ACT_PLAN_SOAK : ACT_FINISH};
 	case STAGE_LADDER:
@@ -178,6 +189,31 @@ static bool costs(enum action_kind k)
 	return false;
 }
 
+/* What the search takes at least until it can accept once more. */
+static double price(const struct facts *f, const struct recipe *r, const struct action *a)
+{
+	double confirm = reserve_first_look(r, f->unit);
+	const struct hypothesis_row *first;
+
+	if (a->kind == ACT_PLAN_SCREEN)
+		return reserve_screen(r, proposed(f, a->round, &first)) + confirm;
+	return a->kind == ACT_PLAN_PROFILE || a->kind == ACT_PLAN_CONFIRM ? confirm : 0;
+}
+
+/* Once something is accepted the search goes on only as long as the fix of it, and of one change
+ * more, still has room behind it. */
+static struct action thrifty(const struct facts *f, const struct recipe *r, struct action a)
+{
+	double takes = price(f, r, &a);
+
+	if (takes == 0 || !any_accepted(f) || r->final_blocks == BLOCKS_NONE ||
+	    f->room >= takes + reserve_fix(f, r, 1))
+		return a;
+	a = wind_up(f, r);
+	a.ends_search = true;
+	return a;
+}
+
 struct action campaign_next(const struct facts *f, const struct recipe *r, const int64_t *ranking,
 			    size_t n)
 {
@@ -192,5 +228,6 @@ struct action campaign_next(const struct facts *f, const struct recipe *r, const
 		a = begin_round(f, r, 1);
 	else if (last)
 		a = last->open ? (struct action){.kind = ACT_STAGE} : after(f, last, r, ranking, n);
+	a = thrifty(f, r, a);
 	return f->over_budget && costs(a.kind) ? (struct action){.kind = ACT_STOP} : a;
 }

@@ -99,7 +99,28 @@ static int proof(struct campaign *c, const struct stage_row *s, char **invalid, 
 	return rc;
 }
 
-static int evaluate(struct campaign *c, const struct stage_row *s, struct evaluation *v,
+/* Does the budget keep what the blocks up to the next look would take? */
+static bool cut(const struct campaign *c, const struct stage_row *s, size_t n)
+{
+	size_t next = decide_next_look(c->row.mode, n);
+
+	return next && reserve_cuts(c, s,
+				    reserve_blocks(c->recipe, s->n_arms,
+						   (next - n) * (size_t)allocation_unit(c)));
+}
+
+#define CUT "stopped before a verdict: the room that was left is kept for the final stage"
+
+/* What a verdict is not reached for; heap, NULL: nothing to say. */
+static char *reason_of(const struct evaluation *v, bool is_cut)
+{
+	if (!is_cut || !v->decided || v->verdict != VERDICT_INCONCLUSIVE)
+		return xstrdup(v->guards.text);
+	return v->guards.text ? xasprintf("%s; %s", v->guards.text, CUT) : xstrdup(CUT);
+}
+
+/* `ended`: it was over with the blocks that it has. */
+static int evaluate(struct campaign *c, const struct stage_row *s, bool ended, struct evaluation *v,
 		    struct err *e)
 {
 	struct decide_plan plan = plan_of(c, s);
@@ -107,12 +128,14 @@ static int evaluate(struct campaign *c, const struct stage_row *s, struct evalua
 	char *invalid = NULL;
 	_cleanup_free_ double *d = NULL;
 	struct pairs p;
+	bool is_cut;
 	size_t n;
 	int rc = pairs_load(c, s, &p, e);
 
 	if (rc < 0)
 		return rc;
 	n = pairs_diff(&p, 1, &d);
+	is_cut = cut(c, s, n);
 	(void)decide_confirm(&plan, d, n, &v->decision);
 	rc = pairs_guard_results(c, s, 1, &p, &v->guards, e);
 	facts.guard = v->guards.worst;
@@ -123,12 +146,12 @@ static int evaluate(struct campaign *c, const struct stage_row *s, struct evalua
 		rc = proof(c, s, &invalid, e);
 	facts.invalid = invalid != NULL;
 	facts.blocks = n;
-	facts.ended = decide_next_look(c->row.mode, n) == 0 ||
+	facts.ended = ended || is_cut || decide_next_look(c->row.mode, n) == 0 ||
 		      p.blocks >= n + BLOCKS_WITHOUT_PAIR_MAX;
 	v->decided = decide_verdict(&plan, &v->decision, &facts, &v->verdict);
 	v->hash = pairs_hash(&p);
 	v->sign_flip_p = n >= 5 ? stats_sign_flip_p(d, n) : NAN;
-	v->reason = invalid ? invalid : xstrdup(v->guards.text);
+	v->reason = invalid ? invalid : reason_of(v, is_cut);
 	pairs_done(&p);
 	return rc;
 }
@@ -238,7 +261,7 @@ static int look(struct campaign *c, const struct stage_row *s, struct err *e)
 
 	if (c->facts.valid == 0 || has_verdict(c, s))
 		return 0;
-	rc = evaluate(c, s, &v, e);
+	rc = evaluate(c, s, false, &v, e);
 	stores = rc == 0 &&
 		 (v.decided || (v.decision.look > 0 && (int)v.decision.look > looks_stored(c, s)));
 	if (stores) {
@@ -291,7 +314,8 @@ static int again(struct campaign *c, const struct stage_row *s, struct campaign_
 			was = &c->facts.verdicts[i];
 	if (!was)
 		return 0;
-	rc = evaluate(c, s, &v, e);
+	rc = evaluate(c, s, str_eq(was->outcome, verdict_outcome_name(VERDICT_INCONCLUSIVE)), &v,
+		      e);
 	if (rc == 0) {
 		out->was = xstrdup(was->outcome);
 		out->is = xstrdup(v.decided ? verdict_outcome_name(v.verdict) : "undecided");

@@ -285,11 +285,22 @@ static void cost(const struct report *r, struct lines *l)
 		say(l, _("Scope: measured on one machine; the conclusion holds for this machine."));
 }
 
+/* What was left out so that the fix could be measured. */
+static void left_out(const struct report *r, struct lines *l)
+{
+	for (size_t i = 0; i < r->n_events; i++)
+		if (str_eq(r->events[i].kind, "budget")) {
+			recorded(&l->line, _("Budget: "), r->events[i].text, _("."));
+			end_line(l);
+		}
+}
+
 static void tuning(const struct report *r, struct lines *l)
 {
 	if (r->n_hyps)
 		say(l, _("Hypotheses:"));
 	hypotheses(r, l);
+	left_out(r, l);
 	ablation(r, l);
 	fix(r, l);
 	target(r, l);

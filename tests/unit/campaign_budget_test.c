@@ -61,7 +61,7 @@ static void assert_same_as_without(struct world *w, const char *spec)
 	struct world free_world;
 	_cleanup_free_ char *got = decided(w), *want = NULL;
 
-	world_open(&free_world, 1);
+	world_open_with(&free_world, 1, "rounds = 1");
 	run(&free_world, spec);
 	want = decided(&free_world);
 	assert_string_equal(got, want);
@@ -73,7 +73,7 @@ static void test_trials(void **state)
 	struct world w;
 
 	(void)state;
-	world_open_with(&w, 1, "budget = { trials = 10 }");
+	world_open_with(&w, 1, "rounds = 1, budget = { trials = 10 }");
 	/* at most one block beyond the budget: five arms */
 	assert_true(resume_to_the_end(&w, TRUTH "}", 10 + 5) >= 3);
 	assert_same_as_without(&w, TRUTH "}");
@@ -116,7 +116,7 @@ static void test_node_hours(void **state)
 	struct world w;
 
 	(void)state;
-	world_open_with(&w, 1, "budget = { node_hours = 0.01 }"); /* 36 s: 12 trials */
+	world_open_with(&w, 1, "rounds = 1, budget = { node_hours = 0.01 }"); /* 36 s: 12 trials */
 	assert_true(resume_to_the_end(&w, TRUTH "}", 12 + 5) >= 3);
 	assert_same_as_without(&w, TRUTH "}");
 	world_close(&w);
@@ -129,7 +129,7 @@ static void test_time(void **state)
 	struct err e = {0};
 
 	(void)state;
-	world_open_with(&w, 1, "budget = { minutes = 1 }");
+	world_open_with(&w, 1, "rounds = 1, budget = { minutes = 1 }");
 	run(&w, TRUTH "}");
 	assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
 	reason = reason_of(&w);
@@ -166,16 +166,173 @@ static void test_a_campaign_that_has_measured_all_is_done(void **state)
 	int64_t all;
 
 	(void)state;
-	world_open(&w, 1);
+	world_open_with(&w, 1, "rounds = 1");
 	run(&w, TRUTH "}");
 	all = trials(&w);
 	world_close(&w);
-	fields = xasprintf("budget = { trials = %d }", (int)all);
+	fields = xasprintf("rounds = 1, budget = { trials = %d }", (int)all);
 	world_open_with(&w, 1, fields);
 	run(&w, TRUTH "}");
 	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
 	assert_int_equal(trials(&w), all);
 	world_close(&w);
+}
+
+/* -- what is kept for the fix ------------------------------------------------------------------ */
+
+/* Two gains, the larger of which is accepted first; half of the budgets end behind it. */
+#define TWO "{\"effects\": {\"A=1\": 0.3, \"B=1\": 0.1}, \"sd_run\": 0.01, \"fixed\": true"
+
+static int64_t count_of(struct world *w, const char *kind)
+{
+	_cleanup_free_ char *sql = xasprintf(
+		"SELECT count(*) FROM stage WHERE kind = '%s' AND NOT open", kind);
+
+	return store_count(w->ws->db, sql);
+}
+
+static int64_t events_like(struct world *w, const char *text)
+{
+	_cleanup_free_ char *sql = xasprintf(
+		"SELECT count(*) FROM event WHERE kind = 'budget' AND text LIKE '%s'", text);
+
+	return store_count(w->ws->db, sql);
+}
+
+/* It ends by itself, with a fix, and says what it left out. */
+static void assert_kept(const char *fields, const char *spec)
+{
+	struct world w;
+	struct fix_row fix;
+	bool found = false;
+
+	world_open_with(&w, 1, fields);
+	run(&w, spec);
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	assert_int_equal(accepted(&w), 1);
+	assert_int_equal(count_of(&w, "final"), 1);
+	assert_int_equal(count_of(&w, "soak"), 1);
+	assert_int_equal(events_like(&w, "stopped searching to keep room for the final stage: 3 of "
+					 "4 candidates without a verdict"),
+			 1);
+	assert_int_equal(query_fix_get(w.ws->db, w.id, &fix, &found, NULL), 0);
+	assert_true(found);
+	assert_string_equal(fix.state, "validated");
+	fix_row_done(&fix);
+	world_close(&w);
+}
+
+/* Of each kind of budget: 52 trials of 3 s are room for the first gain and for the fix of it, and
+ * not for another screen with a confirm stage and two changes to fix. */
+static void test_the_fix_is_reached_within_each_kind_of_budget(void **state)
+{
+	(void)state;
+	assert_kept("budget = { trials = 60 }", TWO "}");
+	assert_kept("budget = { node_hours = 0.05 }", TWO "}");
+	assert_kept("budget = { gpu_hours = 0.2 }, resources = { gpus_per_node = 4 }", TWO "}");
+	assert_kept("budget = { minutes = 3 }", TWO "}");
+	assert_kept("budget = { deadline = '2027-01-15 08:03 UTC' }", TWO "}");
+	/* The wait in the queue is part of what a trial takes. */
+	assert_kept("budget = { minutes = 26 }", TWO ", \"queue_s\": 60}");
+}
+
+static void test_without_a_bound_nothing_is_left_out(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open_with(&w, 1, "budget = { trials = 200 }");
+	run(&w, TWO "}");
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	assert_int_equal(accepted(&w), 2);
+	assert_int_equal(count_of(&w, "ablate"), 1);
+	assert_int_equal(events_like(&w, "%"), 0);
+	world_close(&w);
+}
+
+/* The second gain is too small to be settled soon: its stage ends without a verdict when further
+ * blocks would take what the fix of the first one needs. */
+static void test_a_confirm_stage_is_cut_short_for_the_fix(void **state)
+{
+	struct world w;
+	_cleanup_free_ char *reason = NULL;
+
+	(void)state;
+	world_open_with(&w, 3, "budget = { trials = 105 }");
+	run(&w, "{\"effects\": {\"A=1\": 0.3, \"B=1\": 0.02}, \"sd_run\": 0.02}");
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	assert_int_equal(accepted(&w), 1);
+	assert_outcome(&w, "B", "inconclusive");
+	reason = store_text(w.ws->db, "SELECT reason FROM verdict WHERE outcome = 'inconclusive'");
+	assert_contains(reason, "the room that was left is kept for the final stage");
+	assert_int_equal(count_of(&w, "final"), 1);
+	assert_true(trials(&w) <= 105);
+	world_close(&w);
+}
+
+/* A resume with little time goes to the fix at once, whatever was going on. */
+static void test_a_short_resume_ends_with_the_fix(void **state)
+{
+	struct world w;
+	struct err e = {0};
+
+	(void)state;
+	world_open(&w, 1);
+	while (accepted(&w) == 0 || store_count(w.ws->db, "SELECT count(*) FROM stage WHERE kind = "
+							  "'screen' AND round = 2") == 0)
+		assert_false(drive(&w, TWO "}", 1));
+	assert_false(drive(&w, TWO "}", 12));
+	assert_ok(query_campaign_deadline(w.ws->db, w.id, w.time.utc_us + 120 * 1000000, &e));
+	run(&w, TWO "}");
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	assert_int_equal(accepted(&w), 1);
+	assert_int_equal(count_of(&w, "final"), 1);
+	world_close(&w);
+}
+
+/* Trials until it first accepted something. */
+static int64_t spent_at_first_win(struct world *w)
+{
+	return store_count(
+		w->ws->db,
+		"SELECT count(*) FROM trial t JOIN arm r ON r.id = t.arm JOIN stage s "
+		"ON s.id = r.stage WHERE s.seq <= (SELECT min(f.seq) FROM verdict v JOIN "
+		"stage f ON f.id = v.stage WHERE v.outcome = 'accepted')");
+}
+
+/* Whatever the budget: who accepted a gain while there was room for the fix of it has the fix. */
+static void test_any_budget_keeps_what_it_can(void **state)
+{
+	uint64_t random = 12345;
+	int kept = 0, out_of_reach = 0;
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		_cleanup_free_ char *fields = NULL;
+		struct world w;
+		int64_t at, most;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		most = 20 + (int64_t)(random >> 33) % 100;
+		fields = xasprintf("budget = { trials = %d }", (int)most);
+		world_open_with(&w, (uint64_t)i + 1, fields);
+		run(&w, "{\"effects\": {\"A=1\": 0.3, \"B=1\": 0.05}, \"sd_run\": 0.01, "
+			"\"in_memory\": true}");
+		at = accepted(&w) ? spent_at_first_win(&w) : -1;
+		if (at >= 0 && most - at >= 16 + 6) {
+			assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+			assert_int_equal(count_of(&w, "final"), 1);
+			assert_int_equal(count_of(&w, "soak"), 1);
+			assert_true(trials(&w) <= most);
+			kept++;
+		} else {
+			assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
+			out_of_reach++;
+		}
+		world_close(&w);
+	}
+	print_message("%d with a fix, %d in which none was in reach\n", kept, out_of_reach);
+	assert_true(kept >= 10 && out_of_reach >= 5);
 }
 
 /* Every job ends badly, and not one way so often in a row that it stops the campaign; the same in
@@ -295,6 +452,11 @@ int main(void)
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_what_was_measured_is_concluded),
 		cmocka_unit_test(test_a_campaign_that_has_measured_all_is_done),
+		cmocka_unit_test(test_the_fix_is_reached_within_each_kind_of_budget),
+		cmocka_unit_test(test_without_a_bound_nothing_is_left_out),
+		cmocka_unit_test(test_a_confirm_stage_is_cut_short_for_the_fix),
+		cmocka_unit_test(test_a_short_resume_ends_with_the_fix),
+		cmocka_unit_test(test_any_budget_keeps_what_it_can),
 		cmocka_unit_test(test_blocks_that_were_dropped_are_tried_again_after_a_resume),
 		cmocka_unit_test(test_the_cost_that_is_added_up_is_that_of_the_store),
 		cmocka_unit_test(test_a_block_costs_the_same_at_the_end),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The state machine as a pure function: facts in, next action out. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,10 @@ static void init(struct world *w, int rounds)
 	w->f.hyps = w->hyps;
 	w->f.verdicts = w->verdicts;
 	w->f.ablations = w->ablations;
+	w->f.room = INFINITY;
+	w->f.unit = 1;
 	w->r.rounds = rounds;
+	w->r.repeats = 1;
 	w->r.soak_trials = 3;
 }
 
