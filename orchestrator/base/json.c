@@ -236,6 +236,21 @@ struct json *json_copy(const struct json *j)
 	return fresh(cJSON_Duplicate(node(j), 1));
 }
 
+struct json *json_borrow(const struct json *j)
+{
+	if (!is_container(j))
+		return json_copy(j);
+	return fresh(is(j, JSON_ARRAY) ? cJSON_CreateArrayReference(node(j)->child)
+				       : cJSON_CreateObjectReference(node(j)->child));
+}
+
+struct json *json_take(struct json *object, const char *key)
+{
+	cJSON *c = cJSON_DetachItemFromObjectCaseSensitive(node(object), key);
+
+	return c ? fresh(c) : NULL;
+}
+
 void json_set(struct json *object, const char *key, struct json *value)
 {
 	if (json_get(object, key))

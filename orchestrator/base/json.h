@@ -60,6 +60,11 @@ struct json *json_new_number(double v);
 struct json *json_new_bool(bool v);
 struct json *json_new_null(void);
 struct json *json_copy(const struct json *j);
+/* To be set or added in place of a copy: it shares the members of j, which must outlive it and not
+ * change meanwhile. */
+struct json *json_borrow(const struct json *j);
+/* Out of the object: now a root, the caller's. NULL if absent. */
+struct json *json_take(struct json *object, const char *key);
 
 /* heap; pretty is indented by a tab, with no last newline */
 char *json_print(const struct json *j, bool pretty);

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
+#include "orchestrator/script/fieldpath.h"
+#include "orchestrator/script/locate.h"
 #include "orchestrator/script/rules.h"
 #include "orchestrator/script/schema.h"
 #include "orchestrator/script/signals.h"
@@ -55,7 +57,7 @@ struct rule {
 	struct strv needs;
 	double limit; /* NaN: it has none */
 	const struct script_source *src;
-	struct place at;
+	size_t index; /* in its file, from 1 */
 };
 
 static const struct field rule_fields[] = {
@@ -139,7 +141,6 @@ static void rules_free(struct rule *v, size_t n)
 		free(v[i].run);
 		free(v[i].source);
 		strv_free(&v[i].needs);
-		free(v[i].at.file);
 	}
 	free(v);
 }
@@ -159,14 +160,14 @@ static int read_rules(const struct script_source *src, const struct json *list, 
 			&r, list, "",
 			"a list of rules: { { name = ..., when = function(s) ... end } }", e);
 	for (const struct json *v = json_first(list); v && !rc; v = json_next(v)) {
-		_cleanup_free_ char *at = xasprintf("[%zu]", ++i);
+		_cleanup_free_ char *at = fieldpath_item("", ++i);
 
 		if (*n >= RULES_MAX)
 			return err_set(e, ERR_LIMIT, "%s: more than %d rules", src->path,
 				       RULES_MAX);
 		rules[*n].src = src;
 		rules[*n].limit = NAN;
-		rules[*n].at = reader_place(&r, at);
+		rules[*n].index = i;
 		rc = reader_table(&r, &schema_rule, v, at, &rules[*n], e);
 		(*n)++;
 	}
@@ -206,8 +207,10 @@ static const struct rule *rule_find(const struct rule *rules, size_t n, const ch
 static int fault(const struct rule *r, struct err *e, const char *field, const char *what,
 		 const char *name, const char *hint)
 {
+	_cleanup_free_ char *at = fieldpath_item("", r->index);
+
 	return err_set(e, ERR_RECIPE, "%s:%d: rule %s: %s: %s \"%.60s\"%s", r->src->path,
-		       r->at.line, r->name, field, what, name, hint);
+		       locate_line(r->src->text, at), r->name, field, what, name, hint);
 }
 
 /* Is every alternative of "a|b" a signal? */
@@ -371,18 +374,25 @@ static int read_finding(struct asking *a, const struct rule *rule, const struct 
 	return reader_table(&r, &schema_finding, v, "", f, e);
 }
 
+/* A rule, and the signals that it is asked about. */
+struct question {
+	const struct rule *rule;
+	const struct json *signals;
+};
+
 /* What `when` is called with. */
-static struct json *arguments(const struct asking *a, const struct rule *r)
+static struct json *arguments(const struct question *q)
 {
 	struct json *args = json_array();
 
-	json_add(args, json_copy(a->signals));
-	json_add(args, isfinite(r->limit) ? json_new_number(r->limit) : json_new_null());
+	json_add(args, json_borrow(q->signals));
+	json_add(args,
+		 isfinite(q->rule->limit) ? json_new_number(q->rule->limit) : json_new_null());
 	return args;
 }
 
-/* Rules of one level, in one child; which[i] is that of job i. */
-static int ask(struct asking *a, const struct rule *const *which, size_t n, struct err *e)
+/* All of them in one child. */
+static int ask(struct asking *a, const struct question *q, size_t n, struct err *e)
 {
 	struct sandbox_job *jobs = xcalloc(n + 1, sizeof(*jobs));
 	struct json **values = xcalloc(n + 1, sizeof(*values)), **args;
@@ -390,15 +400,15 @@ static int ask(struct asking *a, const struct rule *const *which, size_t n, stru
 
 	args = xcalloc(n + 1, sizeof(*args));
 	for (size_t i = 0; i < n && !rc; i++) {
-		rc = rules_function(a->sources, which[i]->when, &jobs[i], e);
-		jobs[i].args = args[i] = arguments(a, which[i]);
+		rc = rules_function(a->sources, q[i].rule->when, &jobs[i], e);
+		jobs[i].args = args[i] = arguments(&q[i]);
 		jobs[i].signals = true;
 	}
 	if (!rc)
 		rc = sandbox_run(sources_find(a->sources, "lib/prelude"), jobs, n, values, e);
 	for (size_t i = 0; i < n && !rc; i++)
 		if (json_type(values[i]) != JSON_NULL && json_bool(values[i], true))
-			rc = read_finding(a, which[i], jobs[i].src, values[i], e);
+			rc = read_finding(a, q[i].rule, jobs[i].src, values[i], e);
 	for (size_t i = 0; i < n; i++) {
 		json_free(values[i]);
 		json_free(args[i]);
@@ -409,20 +419,19 @@ static int ask(struct asking *a, const struct rule *const *which, size_t n, stru
 	return rc;
 }
 
-static bool has_found(const struct diagnosis *d, size_t n, const char *rule)
+static bool has_found(const struct diagnosis *d, const char *rule)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < d->n_found; i++)
 		if (str_eq(d->found[i].rule, rule))
 			return true;
 	return false;
 }
 
-/* `all`: whatever was found, as for a trial of the rules themselves. */
-static int ask_level(struct asking *a, bool splits, bool all, struct err *e)
+/* The questions of one level to q, which has room for all rules; how many they are. What lacks its
+ * signals is left open. `all`: whatever was found, as for a trial of the rules themselves. */
+static size_t choose(struct asking *a, bool splits, bool all, struct question *q)
 {
-	const struct rule **which = xcalloc(a->n + 1, sizeof(*which));
-	size_t n = 0, above = a->out->n_found;
-	int rc;
+	size_t n = 0;
 
 	for (size_t i = 0; i < a->n; i++) {
 		const struct rule *r = &a->rules[i];
@@ -430,24 +439,24 @@ static int ask_level(struct asking *a, bool splits, bool all, struct err *e)
 
 		if ((r->under != NULL) != splits)
 			continue;
-		if (splits && !all && !has_found(a->out, above, r->under))
+		if (splits && !all && !has_found(a->out, r->under))
 			continue;
 		missing = missing_of(a, r);
 		if (missing)
 			leave_open(a, r, missing);
 		else
-			which[n++] = r;
+			q[n++] = (struct question){r, a->signals};
 	}
-	rc = ask(a, which, n, e);
-	free(which);
-	return rc;
+	return n;
 }
 
-static int ask_all(struct asking *a, bool all, struct err *e)
+static int ask_level(struct asking *a, bool splits, struct err *e)
 {
-	int rc = ask_level(a, false, all, e);
+	struct question *q = xcalloc(a->n + 1, sizeof(*q));
+	int rc = ask(a, q, choose(a, splits, false, q), e);
 
-	return rc ? rc : ask_level(a, true, all, e);
+	free(q);
+	return rc;
 }
 
 /* -- order ------------------------------------------------------------------------------------- */
@@ -507,7 +516,9 @@ int script_diagnose(const struct script_sources *s, const struct script_signals 
 	memset(out, 0, sizeof(*out));
 	rc = load_rules(s, thresholds, &a.rules, &a.n, e);
 	if (!rc) {
-		rc = ask_all(&a, false, e);
+		rc = ask_level(&a, false, e);
+		if (!rc)
+			rc = ask_level(&a, true, e);
 		rules_free(a.rules, a.n);
 	}
 	json_free(a.signals);
@@ -518,33 +529,29 @@ int script_diagnose(const struct script_sources *s, const struct script_signals 
 	return rc;
 }
 
-/* One round of all rules on signals that are made up; what they find is of no interest. */
-static int rehearse(struct asking *a, struct json *signals, struct err *e)
-{
-	struct diagnosis d = {0};
-	int rc;
-
-	a->out = &d;
-	a->cap_found = a->cap_open = 0;
-	a->signals = signals;
-	rc = ask_all(a, true, e);
-	json_free(a->signals);
-	diagnosis_done(&d);
-	return rc;
-}
-
 int script_check_rules(const struct script_sources *s, const struct kvs *thresholds, struct err *e)
 {
-	struct asking a = {.sources = s};
+	struct json *const signals[] = {json_object(), signals_made_up(false),
+					signals_made_up(true)};
+	struct diagnosis d = {0}; /* what they find is of no interest */
+	struct asking a = {.sources = s, .out = &d};
+	struct question *q;
+	size_t n = 0;
 	int rc = load_rules(s, thresholds, &a.rules, &a.n, e);
 
-	if (rc)
-		return rc;
-	rc = rehearse(&a, json_object(), e);
-	if (!rc)
-		rc = rehearse(&a, signals_made_up(false), e);
-	if (!rc)
-		rc = rehearse(&a, signals_made_up(true), e);
-	rules_free(a.rules, a.n);
+	q = xcalloc(a.n * ARRAY_LEN(signals) + 1, sizeof(*q));
+	for (size_t i = 0; !rc && i < ARRAY_LEN(signals); i++) {
+		a.signals = signals[i];
+		n += choose(&a, false, true, q + n);
+		n += choose(&a, true, true, q + n);
+	}
+	if (!rc) {
+		rc = ask(&a, q, n, e);
+		rules_free(a.rules, a.n);
+	}
+	free(q);
+	diagnosis_done(&d);
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		json_free(signals[i]);
 	return rc;
 }

@@ -177,7 +177,7 @@ static struct json *arguments(const struct script_source *src, const struct json
 		_cleanup_free_ char *name = xasprintf("facts.%s", json_key(f));
 
 		if (strstr(src->text, name))
-			json_set(named, json_key(f), json_copy(f));
+			json_set(named, json_key(f), json_borrow(f));
 	}
 	json_set(own, "facts", named);
 	json_add(args, own);

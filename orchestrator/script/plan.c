@@ -185,8 +185,10 @@ static int evaluate_second(struct loading *l, struct err *e)
 	size_t n = 0;
 	int rc;
 
+	/* A campaign without knobs needs none of the files that define them. */
 	for (size_t i = 0; i < l->all.n; i++)
-		if (str_starts(l->all.v[i].name, "knobs/"))
+		if (str_starts(l->all.v[i].name, "knobs/") &&
+		    (!l->campaign || json_get(l->campaign, "knobs")))
 			jobs[n++].src = &l->all.v[i];
 	l->n_knob_files = n;
 	if (l->workload_src)

@@ -375,15 +375,15 @@ static int read_lines(const struct buf *out, const struct script_source *prelude
 
 	for (; at && (end = strchr(at, '\n')) && *done < n; at = end + 1) {
 		struct json *line;
-		const struct json *v;
+		struct json *v;
 		int rc;
 
 		rc = json_parse(jobs[*done].src->path, at, (size_t)(end - at), &line, e);
 		if (rc)
 			return rc;
-		v = json_get(line, "value");
+		v = json_take(line, "value");
 		if (v)
-			values[(*done)++] = json_copy(v);
+			values[(*done)++] = v;
 		else
 			rc = failure(prelude, &jobs[*done], line, e);
 		json_free(line);

@@ -78,9 +78,12 @@ void sources_hash(struct script_sources *all)
 {
 	struct buf b = {0};
 
-	for (size_t i = 0; i < all->n; i++)
-		buf_printf(&b, "%zu:%s %zu:%s\n", strlen(all->v[i].name), all->v[i].name,
-			   strlen(all->v[i].text), all->v[i].text);
+	for (size_t i = 0; i < all->n; i++) {
+		buf_printf(&b, "%zu:%s %zu:", strlen(all->v[i].name), all->v[i].name,
+			   strlen(all->v[i].text));
+		buf_str(&b, all->v[i].text);
+		buf_char(&b, '\n');
+	}
 	fs_hash(b.data ? b.data : "", b.len, all->hash);
 	buf_free(&b);
 }

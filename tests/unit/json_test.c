@@ -204,6 +204,28 @@ static void setting_again_replaces(void **state)
 	assert_int_equal(json_i64(json_get(copy, "A"), 0), 2);
 }
 
+static void what_is_borrowed_stays_and_what_is_taken_is_gone(void **state)
+{
+	_cleanup_json_ struct json *from = json_object(), *taken = NULL;
+	struct json *list = json_array(), *to = json_array();
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	json_add_text(list, "x");
+	json_set(from, "list", list);
+	json_set_i64(from, "n", 7);
+	json_add(to, json_borrow(from));
+	json_add(to, json_borrow(json_get(from, "list")));
+	json_add(to, json_borrow(json_get(from, "n")));
+	text = json_print(to, false);
+	assert_string_equal(text, "[{\"list\":[\"x\"],\"n\":7},[\"x\"],7]");
+	json_free(to); /* and nothing of `from` with it */
+	taken = json_take(from, "list");
+	assert_null(json_take(from, "list"));
+	assert_int_equal(json_len(from), 1);
+	assert_string_equal(json_text(json_at(taken, 0), ""), "x");
+}
+
 #define BAD "\xEF\xBF\xBD" /* U+FFFD */
 /* A line of a user's log may hold any bytes; what we print must be UTF-8 all the same. */
 static void bytes_that_are_no_utf8_are_replaced(void **state)
@@ -244,6 +266,7 @@ int main(void)
 		cmocka_unit_test(printing),
 		cmocka_unit_test(pretty_printing_reads_back),
 		cmocka_unit_test(setting_again_replaces),
+		cmocka_unit_test(what_is_borrowed_stays_and_what_is_taken_is_gone),
 		cmocka_unit_test(bytes_that_are_no_utf8_are_replaced),
 	};
 

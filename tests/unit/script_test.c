@@ -687,6 +687,15 @@ static void test_recipe_path_of_the_site(void **state)
 		assert_contains(l.e.text,
 				"more/knobs/site.lua:2: values: expected a list of values");
 	}
+	free(file);
+	file = write_file(knobs, "site.lua",
+			  "error('a campaign without knobs runs no knob file')\n");
+	{
+		_cleanup_loaded_ struct loaded l = load_at_site(&s, "repeats = 2");
+
+		if (l.rc)
+			fail_msg("%s", l.e.text);
+	}
 }
 
 /* --- workload files ----------------------------------------------------------------------------
