@@ -191,9 +191,11 @@ int query_block_add(struct db *db, int64_t stage, int index, const struct slot *
 int query_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n,
 		 struct err *e); /* by index */
 /* Only those without a valid attempt, by index, and how many blocks the stage has in all: what the
- * next step depends on, at a cost that does not grow with the trials that were run. */
-int query_open_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n,
-		      size_t *total, struct err *e);
+ * next step depends on. They hold what it gave before, or nothing: as a valid attempt stays one and
+ * new blocks come last, only what was open and what is new is looked at, so that the cost does not
+ * grow with the blocks that were run. On failure they are left as they were. */
+int query_open_blocks(struct db *db, int64_t stage, struct block_row **v, size_t *n, size_t *total,
+		      struct err *e);
 
 /* -- allocations and attempts ----------------------------------------------------------------- */
 
@@ -251,14 +253,15 @@ struct node_end_row {
 int query_node_ends(struct db *db, int64_t campaign, struct node_end_row **out, size_t *n,
 		    struct err *e);
 void node_end_rows_free(struct node_end_row *v, size_t n);
-/* How many allocations of a campaign each node was in. */
+/* How many allocations of a campaign, of those after `after` and up to `upto`, each node was in; by
+ * node. */
 struct node_use_row {
 	char *node;
 	int n;
-	bool last; /* in the newest one that holds a valid attempt */
+	int64_t newest; /* of them that holds a valid attempt; 0: none */
 };
-int query_node_use(struct db *db, int64_t campaign, struct node_use_row **out, size_t *n,
-		   struct err *e);
+int query_node_use(struct db *db, int64_t campaign, int64_t after, int64_t upto,
+		   struct node_use_row **out, size_t *n, struct err *e);
 void node_use_rows_free(struct node_use_row *v, size_t n);
 /* Every node of every allocation of a campaign, by allocation. */
 struct place_row {

@@ -25,13 +25,11 @@ const char *const query_sql_jobs[] = {
 		      "WHERE l.campaign = :campaign AND l.outcome IS NOT NULL AND EXISTS (SELECT 1 "
 		      "FROM attempt a WHERE a.allocation = l.id AND a.id > c.resume_attempt) "
 		      "GROUP BY n.node, l.outcome ORDER BY n.node, l.outcome",
-	/* last: of the newest allocation with a valid attempt. */
-	[NODE_USE] =
-		"SELECT n.node, count(*) AS n, max(n.allocation = (SELECT max(a.allocation) FROM "
-		"attempt a JOIN block b ON b.id = a.block JOIN stage s ON s.id = b.stage WHERE "
-		"s.campaign = :campaign AND a.state = 'valid')) AS last FROM allocation l JOIN "
-		"allocation_node n ON n.allocation = l.id WHERE l.campaign = :campaign "
-		"GROUP BY n.node ORDER BY n.node",
+	[NODE_USE] = "SELECT n.node, count(*) AS n, max(CASE WHEN EXISTS (SELECT 1 FROM attempt a "
+		     "WHERE a.allocation = l.id AND a.state = 'valid') THEN l.id ELSE 0 END) AS "
+		     "newest FROM allocation l JOIN allocation_node n ON n.allocation = l.id "
+		     "WHERE l.campaign = :campaign AND l.id > :after AND l.id <= :upto "
+		     "GROUP BY n.node ORDER BY n.node",
 	[PLACES] = "SELECT n.allocation, n.node FROM allocation l JOIN allocation_node n ON "
 		   "n.allocation = l.id WHERE l.campaign = :campaign ORDER BY n.allocation, n.node",
 	[SEEN] =
@@ -143,8 +141,8 @@ void node_end_rows_free(struct node_end_row *v, size_t n)
 	free(v);
 }
 
-int query_node_use(struct db *db, int64_t campaign, struct node_use_row **out, size_t *n,
-		   struct err *e)
+int query_node_use(struct db *db, int64_t campaign, int64_t after, int64_t upto,
+		   struct node_use_row **out, size_t *n, struct err *e)
 {
 	struct stmt s = stmt_open(db, SQL(NODE_USE), "count allocations by node", e);
 	struct node_use_row *v = NULL;
@@ -152,11 +150,13 @@ int query_node_use(struct db *db, int64_t campaign, struct node_use_row **out, s
 	int rc;
 
 	bind_i64(&s, ":campaign", campaign);
+	bind_i64(&s, ":after", after);
+	bind_i64(&s, ":upto", upto);
 	while (stmt_row(&s)) {
 		v = xgrow(v, used, &cap, sizeof *v);
 		v[used++] = (struct node_use_row){.node = col_text(&s, "node"),
 						  .n = col_int(&s, "n"),
-						  .last = col_bool(&s, "last")};
+						  .newest = col_i64(&s, "newest")};
 	}
 	rc = stmt_close(&s);
 	if (rc < 0) {

@@ -16,7 +16,8 @@ enum {
 	BLOCK_PUT,
 	SLOT_PUT,
 	BLOCKS,
-	OPEN_BLOCKS,
+	STILL_OPEN,
+	OPEN_SINCE,
 	COUNT,
 	SLOTS
 };
@@ -35,6 +36,7 @@ enum {
 	"LEFT JOIN attempt a ON a.block = b.id AND a.number = "                             \
 	"(SELECT max(m.number) FROM attempt m WHERE m.block = b.id) "                       \
 	"LEFT JOIN allocation l ON l.id = a.allocation WHERE b.stage = :stage "
+#define NOT_VALID "NOT EXISTS (SELECT 1 FROM attempt v WHERE v.block = b.id AND v.state = 'valid')"
 const char *const query_sql_stage[] = {
 	[PUT] = "INSERT INTO stage(campaign, hypothesis, seq, round, kind, planned_blocks, "
 		"alpha_share, "
@@ -55,9 +57,9 @@ const char *const query_sql_stage[] = {
 	[SLOT_PUT] = "INSERT INTO slot(block, idx, arm, repeat, kind) "
 		     "VALUES (:block, :idx, :arm, :repeat, :kind)",
 	[BLOCKS] = BLOCK_COLUMNS "ORDER BY b.idx",
-	[OPEN_BLOCKS] = BLOCK_COLUMNS "AND NOT EXISTS (SELECT 1 FROM attempt v "
-				      "WHERE v.block = b.id AND v.state = 'valid') ORDER BY b.idx",
-	[COUNT] = "SELECT count(*) AS n FROM block WHERE stage = :stage",
+	[STILL_OPEN] = BLOCK_COLUMNS "AND b.id = :bound AND " NOT_VALID,
+	[OPEN_SINCE] = BLOCK_COLUMNS "AND b.idx >= :bound AND " NOT_VALID " ORDER BY b.idx",
+	[COUNT] = "SELECT count(*) AS n FROM block WHERE stage = :stage AND idx >= :bound",
 	[SLOTS] = "SELECT idx, arm, repeat, kind FROM slot WHERE block = :block "
 		  "AND (:position = 0 OR kind <> 'warmup') ORDER BY idx",
 	NULL,
@@ -345,47 +347,78 @@ static int read_slots(struct db *db, struct block_row *b, struct err *e)
 	return stmt_close(&s);
 }
 
-static int list_blocks(struct db *db, int64_t stage, const char *sql, struct block_row **out,
-		       size_t *n, struct err *e)
+struct block_list {
+	struct block_row *v;
+	size_t n, cap;
+};
+
+/* Adds to the list. */
+static int list_blocks(struct db *db, const char *sql, int64_t stage, int64_t bound,
+		       struct block_list *l, struct err *e)
 {
 	struct stmt s = stmt_open(db, sql, "list blocks", e);
-	struct block_row *v = NULL;
-	size_t used = 0, cap = 0;
+	size_t before = l->n;
 	int rc;
 
 	bind_i64(&s, ":stage", stage);
+	if (sql != SQL(BLOCKS))
+		bind_i64(&s, ":bound", bound);
 	while (stmt_row(&s)) {
-		v = xgrow(v, used, &cap, sizeof *v);
-		v[used].stage = stage;
-		read_block(&s, &v[used++]);
+		l->v = xgrow(l->v, l->n, &l->cap, sizeof *l->v);
+		l->v[l->n].stage = stage;
+		read_block(&s, &l->v[l->n++]);
 	}
 	rc = stmt_close(&s);
-	for (size_t i = 0; i < used && rc == 0; i++)
-		rc = read_slots(db, &v[i], e);
-	if (rc < 0) {
-		block_rows_free(v, used);
-		return rc;
-	}
-	*out = v;
-	*n = used;
-	return 0;
+	for (size_t i = before; i < l->n && rc == 0; i++)
+		rc = read_slots(db, &l->v[i], e);
+	return rc;
 }
 
 int query_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n, struct err *e)
 {
-	return list_blocks(db, stage, SQL(BLOCKS), out, n, e);
+	struct block_list l = {0};
+	int rc = list_blocks(db, SQL(BLOCKS), stage, 0, &l, e);
+
+	if (rc < 0) {
+		block_rows_free(l.v, l.n);
+		return rc;
+	}
+	*out = l.v;
+	*n = l.n;
+	return 0;
 }
 
-int query_open_blocks(struct db *db, int64_t stage, struct block_row **out, size_t *n,
-		      size_t *total, struct err *e)
+/* How many there are from this index on. */
+static int count_blocks(struct db *db, int64_t stage, size_t from, size_t *out, struct err *e)
 {
 	struct stmt s = stmt_open(db, SQL(COUNT), "count blocks", e);
-	int rc;
 
 	bind_i64(&s, ":stage", stage);
-	*total = stmt_row(&s) ? (size_t)col_i64(&s, "n") : 0;
-	rc = stmt_close(&s);
-	return rc < 0 ? rc : list_blocks(db, stage, SQL(OPEN_BLOCKS), out, n, e);
+	bind_i64(&s, ":bound", (int64_t)from);
+	*out = stmt_row(&s) ? (size_t)col_i64(&s, "n") : 0;
+	return stmt_close(&s);
+}
+
+int query_open_blocks(struct db *db, int64_t stage, struct block_row **v, size_t *n, size_t *total,
+		      struct err *e)
+{
+	struct block_list l = {0};
+	size_t more = 0;
+	int rc = count_blocks(db, stage, *total, &more, e);
+
+	for (size_t i = 0; i < *n && rc == 0; i++)
+		rc = list_blocks(db, SQL(STILL_OPEN), stage, (*v)[i].id, &l, e);
+	if (rc == 0)
+		rc = list_blocks(db, SQL(OPEN_SINCE), stage, (int64_t)*total, &l, e);
+	if (rc < 0) {
+		block_rows_free(l.v, l.n);
+		return rc;
+	}
+	block_rows_free(*v, *n);
+	*v = l.v;
+	*n = l.n;
+	*total += more;
+	return 0;
 }
 
 void block_rows_free(struct block_row *v, size_t n)

@@ -284,6 +284,14 @@ void json_add(struct json *array, struct json *value)
 	cJSON_AddItemToArray(node(array), node(value));
 }
 
+void json_add_line(struct json *array, struct json *value)
+{
+	_cleanup_free_ char *line = json_print(value, false);
+
+	json_free(value);
+	json_add(array, fresh(cJSON_CreateRaw(line)));
+}
+
 void json_add_text(struct json *array, const char *value)
 {
 	json_add(array, json_new_text(value));
@@ -395,6 +403,10 @@ static void print_members(struct buf *b, const struct json *j, bool pretty, int 
 
 static void print_value(struct buf *b, const struct json *j, bool pretty, int depth)
 {
+	if (cJSON_IsRaw(node(j))) {
+		buf_str(b, node(j)->valuestring);
+		return;
+	}
 	switch (json_type(j)) {
 	case JSON_NULL:
 		buf_str(b, "null");

@@ -20,6 +20,8 @@ enum {
 	BEAT_US = 10 * 1000000,   /* heartbeat of the lease */
 	LAPSE_US = 120 * 1000000, /* a lease without a heartbeat for so long may be taken: twelve
 				     missed beats */
+	EFFECT_SHARE = 16,        /* looks at an effect that is told: at each of the first blocks,
+				     then as its blocks grow by such a share */
 };
 
 static const struct stage_ops *const all_stages[] = {
@@ -38,25 +40,41 @@ const struct stage_ops *stage_ops_of(enum stage_kind k)
  */
 
 /* The pairs of the open comparison so far, for a live view: it decides nothing, so the interval is
- * the plain one. */
-static void fill_effect(struct campaign *c, const struct stage_row *s, struct progress *p)
+ * the plain one, and in a long stage it is that of some blocks ago: each look reads all pairs. */
+static void look_at_effect(struct campaign *c, const struct stage_row *s)
 {
 	_cleanup_free_ double *d = NULL;
 	struct stats_mean_ci ci;
 	struct pairs pairs;
 	size_t n;
 
-	if ((s->kind != STAGE_CONFIRM && s->kind != STAGE_FINAL) ||
-	    pairs_load(c, s, &pairs, NULL) < 0)
+	if (pairs_load(c, s, &pairs, NULL) < 0)
 		return;
 	n = pairs_diff(&pairs, 1, &d);
 	ci = stats_mean_ci(d, n, 0.95);
 	pairs_done(&pairs);
 	if (n < 2)
 		return;
-	p->est = stats_relative(ci.mean);
-	p->lo = stats_relative(ci.lo);
-	p->hi = stats_relative(ci.hi);
+	c->effect.est = stats_relative(ci.mean);
+	c->effect.lo = stats_relative(ci.lo);
+	c->effect.hi = stats_relative(ci.hi);
+}
+
+static void fill_effect(struct campaign *c, const struct stage_row *s, struct progress *p)
+{
+	struct effect *x = &c->effect;
+
+	if (s->kind != STAGE_CONFIRM && s->kind != STAGE_FINAL)
+		return;
+	if (x->stage != s->id)
+		*x = (struct effect){.stage = s->id, .est = NAN, .lo = NAN, .hi = NAN};
+	if (c->facts.valid > x->blocks + x->blocks / EFFECT_SHARE) {
+		x->blocks = c->facts.valid;
+		look_at_effect(c, s);
+	}
+	p->est = x->est;
+	p->lo = x->lo;
+	p->hi = x->hi;
 }
 
 void campaign_tell(struct campaign *c, enum progress_kind k, int step, const char *fmt, ...)
@@ -407,6 +425,8 @@ void campaign_close(struct campaign *c)
 	if (c->sched && c->run)
 		c->sched->close(c->run);
 	facts_done(&c->facts);
+	ends_forget_nodes(c);
+	node_use_rows_free(c->node_use, c->n_node_use);
 	recipe_free(c->own_recipe);
 	script_sources_free(&c->sources);
 	kvs_free(&c->env);

@@ -130,27 +130,36 @@ static size_t most_excluded(const struct campaign *c)
 
 int ends_faulty_nodes(struct campaign *c, struct strv *out, struct err *e)
 {
-	struct node_end_row *v = NULL;
 	struct suspect *s;
-	size_t n = 0, n_suspects, most = most_excluded(c);
-	int rc = most ? query_node_ends(c->ws->db, c->row.id, &v, &n, e) : 0;
+	size_t n_suspects, most = most_excluded(c);
+	int rc = 0;
 
-	if (rc < 0 || n == 0)
+	if (most && !c->node_ends)
+		rc = query_node_ends(c->ws->db, c->row.id, &c->node_ends, &c->n_node_ends, e);
+	if (rc < 0 || c->n_node_ends == 0)
 		return rc;
-	s = count_faults(v, n, &n_suspects);
+	s = count_faults(c->node_ends, c->n_node_ends, &n_suspects);
 	for (size_t i = 0; i < n_suspects && out->n < most; i++)
 		if (s[i].faults >= METHOD_NODE_FAULTS)
 			strv_add(out, s[i].node);
 	free(s);
-	node_end_rows_free(v, n);
 	return 0;
+}
+
+void ends_forget_nodes(struct campaign *c)
+{
+	node_end_rows_free(TAKE(c->node_ends), c->n_node_ends);
+	c->n_node_ends = 0;
 }
 
 /* A line in the report the moment that a node is left out. */
 int ends_note_nodes(struct campaign *c, struct err *e)
 {
 	struct strv nodes = {0};
-	int rc = ends_faulty_nodes(c, &nodes, e);
+	int rc;
+
+	ends_forget_nodes(c);
+	rc = ends_faulty_nodes(c, &nodes, e);
 
 	for (size_t i = 0; rc == 0 && i < nodes.n; i++) {
 		_cleanup_free_ char *start = xasprintf("node %s ", nodes.v[i]);

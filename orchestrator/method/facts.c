@@ -26,6 +26,7 @@ bool facts_block_dropped(const struct block_row *b)
 
 static void count_blocks(struct facts *f)
 {
+	f->in_flight = f->dropped = f->allocations = 0;
 	for (size_t i = 0; i < f->n_blocks; i++) {
 		const struct block_row *b = &f->blocks[i];
 
@@ -76,9 +77,6 @@ int facts_load_blocks(struct campaign *c, struct err *e)
 	const struct stage_row *last = f->n_stages ? &f->stages[f->n_stages - 1] : NULL;
 	int rc;
 
-	block_rows_free(f->blocks, f->n_blocks);
-	f->blocks = NULL;
-	f->n_blocks = f->total = f->valid = f->in_flight = f->dropped = f->allocations = 0;
 	if (last && last->open &&
 	    (rc = query_open_blocks(c->ws->db, last->id, &f->blocks, &f->n_blocks, &f->total, e)) <
 		    0)

@@ -72,6 +72,13 @@ struct reserve_rates {
 	double trials, node_s, wall_s;
 };
 
+/* What is told of the open comparison. */
+struct effect {
+	int64_t stage;
+	size_t blocks; /* valid ones that it is of */
+	double est, lo, hi;
+};
+
 struct campaign {
 	struct workspace *ws;
 	struct campaign_row row;
@@ -99,6 +106,12 @@ struct campaign {
 	int64_t accounts_us; /* when the cluster's accounts were asked for, monotonic; 0: not yet */
 	bool no_accounts;    /* it keeps none */
 	size_t wanted;       /* valid blocks that the open stage wanted when it was last asked */
+	struct effect effect;
+	struct node_end_row *node_ends; /* until the next job is lost; NULL: not looked at yet */
+	size_t n_node_ends;
+	struct node_use_row *node_use; /* of allocations that are over, up to this one */
+	size_t n_node_use;
+	int64_t node_use_upto;
 	progress_f tell;
 	void *tell_ctx;
 };
@@ -381,7 +394,8 @@ const struct end_rule *end_rule_of(enum job_end end); /* NULL: END_NONE */
 int ends_stop_reason(struct campaign *c, char **out, struct err *e);
 /* Nodes to leave out, the worst first, never so many that no job finds room. */
 int ends_faulty_nodes(struct campaign *c, struct strv *out, struct err *e);
-/* Tell, once each, which those are. */
+void ends_forget_nodes(struct campaign *c); /* what was read for it */
+/* A job was lost: tell, once each, which those are now. */
 int ends_note_nodes(struct campaign *c, struct err *e);
 
 /* -- waits.c: jobs that wait for what may not come ----------------------------------------------

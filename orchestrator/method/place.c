@@ -31,6 +31,72 @@ char *place_join(const struct strv *v)
 	return b.len ? buf_take(&b) : NULL;
 }
 
+/* -- which nodes were used -------------------------------------------------------------------- */
+
+/* Adds the second list to the first; both are by node. */
+static void add_use(struct node_use_row **to, size_t *n, const struct node_use_row *from,
+		    size_t n_from)
+{
+	struct node_use_row *sum = xcalloc(*n + n_from + 1, sizeof *sum), *a = *to;
+	size_t used = 0, i = 0;
+
+	for (size_t j = 0; j < n_from; j++) {
+		const struct node_use_row *b = &from[j];
+
+		while (i < *n && strcmp(a[i].node, b->node) < 0)
+			sum[used++] = a[i++];
+		sum[used] = i < *n && str_eq(a[i].node, b->node)
+				    ? a[i++]
+				    : (struct node_use_row){.node = xstrdup(b->node)};
+		sum[used].n += b->n;
+		if (b->newest > sum[used].newest)
+			sum[used].newest = b->newest;
+		used++;
+	}
+	while (i < *n)
+		sum[used++] = a[i++];
+	free(a);
+	*to = sum;
+	*n = used;
+}
+
+/* The last allocation before which none is in flight: what is known of those does not change. 0:
+ * none is in flight. */
+static int64_t last_over(const struct facts *f)
+{
+	int64_t over = INT64_MAX;
+
+	for (size_t i = 0; i < f->n_blocks; i++) {
+		const struct block_row *b = &f->blocks[i];
+
+		if (b->attempt_id && b->allocation <= over &&
+		    (b->state == ATTEMPT_PLANNED || b->state == ATTEMPT_SUBMITTED))
+			over = b->allocation - 1;
+	}
+	return over < INT64_MAX ? over : 0;
+}
+
+/* Those that are over are counted once and kept: there may be thousands. */
+static int use_of_nodes(struct campaign *c, struct node_use_row **v, size_t *n, struct err *e)
+{
+	struct node_use_row *more = NULL;
+	int64_t over = last_over(&c->facts);
+	size_t n_more = 0;
+	int rc = 0;
+
+	if (over > c->node_use_upto && (rc = query_node_use(c->ws->db, c->row.id, c->node_use_upto,
+							    over, &more, &n_more, e)) < 0)
+		return rc;
+	if (n_more)
+		add_use(&c->node_use, &c->n_node_use, more, n_more);
+	node_use_rows_free(more, n_more);
+	c->node_use_upto = over > c->node_use_upto ? over : c->node_use_upto;
+	rc = query_node_use(c->ws->db, c->row.id, c->node_use_upto, INT64_MAX, v, n, e);
+	if (rc == 0)
+		add_use(v, n, c->node_use, c->n_node_use);
+	return rc;
+}
+
 static int used(const struct node_use_row *v, size_t n, const char *node)
 {
 	for (size_t i = 0; i < n; i++)
@@ -46,10 +112,13 @@ static int place_same(const struct node_use_row *v, size_t n, const struct strv 
 		      char **nodelist)
 {
 	struct strv nodes = {0};
+	int64_t newest = 0;
 	bool usable = true;
 
 	for (size_t i = 0; i < n; i++)
-		if (v[i].last) {
+		newest = v[i].newest > newest ? v[i].newest : newest;
+	for (size_t i = 0; i < n; i++)
+		if (newest && v[i].newest == newest) {
 			strv_add(&nodes, v[i].node);
 			usable = usable && !in_list(exclude, v[i].node);
 		}
@@ -117,7 +186,7 @@ int place_block(struct campaign *c, struct strv *exclude, char **nodelist, struc
 	*nodelist = NULL;
 	if (r->placement == PLACEMENT_ANY && r->among.n == 0)
 		return 0;
-	if ((rc = query_node_use(c->ws->db, c->row.id, &v, &n, e)) < 0)
+	if ((rc = use_of_nodes(c, &v, &n, e)) < 0)
 		return rc;
 	switch (r->placement) {
 	case PLACEMENT_SAME:

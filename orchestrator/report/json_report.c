@@ -95,7 +95,7 @@ static struct json *values(const struct report_arm *arm)
 
 		json_set_i64(o, "block", arm->values[i].block + 1);
 		json_set_number(o, "value", arm->values[i].value);
-		json_add(a, o);
+		json_add_line(a, o);
 	}
 	return a;
 }
@@ -196,7 +196,7 @@ static struct json *step_times(const struct report_stage *s)
 		json_set_number(o, "median_ms", t->median);
 		json_set_number(o, "p95_ms", t->p95);
 		json_set_number(o, "p99_ms", t->p99);
-		json_add(a, o);
+		json_add_line(a, o);
 	}
 	return a;
 }
@@ -439,7 +439,7 @@ static struct json *runs(const struct report *r)
 		json_report_time(o, "began_utc", v->start_us);
 		json_report_time(o, "ended_utc", v->end_us);
 		json_set(o, "nodes", run_nodes(r, v));
-		json_add(a, o);
+		json_add_line(a, o);
 	}
 	return a;
 }

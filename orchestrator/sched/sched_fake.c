@@ -52,8 +52,9 @@ struct sched_run {
 	struct clock_virtual *clock; /* NULL: now_us is ours alone */
 	int64_t now_us;
 	char *path;
-	struct job *jobs;
+	struct job *jobs; /* by number */
 	size_t n, cap;
+	size_t over;      /* so many of the first have ended */
 	struct kvs tries; /* token: submits that were lost */
 	int64_t seq;
 	struct kept *kept;
@@ -188,9 +189,10 @@ static int load(struct sched_run *s, struct err *e)
 
 /* --- jobs ------------------------------------------------------------------------------- */
 
+/* The newest are the ones asked for. */
 static struct job *by_id(struct sched_run *s, const char *id)
 {
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = s->n; i-- > 0;)
 		if (str_eq(s->jobs[i].id, id))
 			return &s->jobs[i];
 	return NULL;
@@ -198,7 +200,7 @@ static struct job *by_id(struct sched_run *s, const char *id)
 
 static struct job *by_token(struct sched_run *s, const char *token)
 {
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = s->n; i-- > 0;)
 		if (str_eq(s->jobs[i].token, token))
 			return &s->jobs[i];
 	return NULL;
@@ -292,7 +294,9 @@ static bool settle_due(struct sched_run *s)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < s->n; i++) {
+	while (s->over < s->n && s->jobs[s->over].ended)
+		s->over++;
+	for (size_t i = s->over; i < s->n; i++) {
 		struct job *j = &s->jobs[i];
 
 		if (j->ended)
@@ -376,7 +380,6 @@ static int fake_open(const struct sched_config *c, struct sched_run **out, struc
 	return 0;
 }
 
-/* The newest are the ones asked for. */
 static struct kept *kept_find(const struct sched_run *s, const char *dir)
 {
 	for (size_t i = s->n_kept; i-- > 0;)
@@ -560,7 +563,7 @@ static int fake_capacity(struct sched_run *s, struct sched_capacity *out, struct
 	int busy = 0;
 
 	(void)e;
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = s->over; i < s->n; i++)
 		busy += !s->jobs[i].ended;
 	*out = (struct sched_capacity){.nodes_total = s->truth.nodes,
 				       .jobs_at_once = s->truth.at_once,
@@ -588,7 +591,7 @@ static int fake_will_run(struct sched_run *s, const struct sched_job *job,
 /* When the next job begins or ends. */
 static int64_t next_event(const struct sched_run *s, int64_t latest)
 {
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = s->over; i < s->n; i++) {
 		const struct job *j = &s->jobs[i];
 		int64_t at = j->start_us > now_us(s)  ? j->start_us
 			     : j->settled < j->dirs.n ? block_due_us(s, j, j->settled)

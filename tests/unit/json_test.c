@@ -226,6 +226,24 @@ static void what_is_borrowed_stays_and_what_is_taken_is_gone(void **state)
 	assert_string_equal(json_text(json_at(taken, 0), ""), "x");
 }
 
+static void a_line_is_printed_as_one(void **state)
+{
+	_cleanup_json_ struct json *j = json_object();
+	struct json *a = json_array(), *o = json_object();
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	json_set_text(o, "name", "a \"b\"");
+	json_set_number(o, "value", NAN);
+	json_add_line(a, o);
+	json_add_number(a, 1);
+	json_set(j, "list", a);
+	text = json_print(j, true);
+	assert_string_equal(
+		text,
+		"{\n\t\"list\": [\n\t\t{\"name\":\"a \\\"b\\\"\",\"value\":null},\n\t\t1\n\t]\n}");
+}
+
 #define BAD "\xEF\xBF\xBD" /* U+FFFD */
 /* A line of a user's log may hold any bytes; what we print must be UTF-8 all the same. */
 static void bytes_that_are_no_utf8_are_replaced(void **state)
@@ -267,6 +285,7 @@ int main(void)
 		cmocka_unit_test(pretty_printing_reads_back),
 		cmocka_unit_test(setting_again_replaces),
 		cmocka_unit_test(what_is_borrowed_stays_and_what_is_taken_is_gone),
+		cmocka_unit_test(a_line_is_printed_as_one),
 		cmocka_unit_test(bytes_that_are_no_utf8_are_replaced),
 	};
 

@@ -60,6 +60,24 @@ static void test_spread_is_even(void **state)
 	assert_non_null(strstr(got, "n4:"));
 }
 
+/* What was counted before is kept, and a campaign that is opened anew counts the same. */
+static void test_spread_goes_on(void **state)
+{
+	const char *spec = "{\"fixed\": true, \"nodes\": 4, \"sticky\": true, \"at_once\": 3}";
+	_cleanup_free_ char *got = NULL;
+	struct world w;
+
+	(void)state;
+	world_open_with(&w, 1, "blocks = { aa = 40 }, resources = { placement = 'spread' }");
+	while (!drive(&w, spec, 7))
+		;
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	got = store_text(w.ws->db, "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM "
+				   "allocation_node GROUP BY node ORDER BY n)");
+	assert_string_equal(got, "12,12,13,13");
+	world_close(&w);
+}
+
 static void test_among(void **state)
 {
 	_cleanup_free_ char *got = use_of(
@@ -82,6 +100,7 @@ int main(void)
 	const struct CMUnitTest t[] = {
 		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_spread_is_even),
+		cmocka_unit_test(test_spread_goes_on),
 		cmocka_unit_test(test_among),
 	};
 

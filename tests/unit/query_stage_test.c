@@ -160,6 +160,46 @@ static void blocks_show_their_newest_attempt(void **state)
 	db_close(st.db);
 }
 
+/* What was open is looked at again, what is new is added, and nothing else is read. */
+static void open_blocks_follow_what_happens(void **state)
+{
+	struct store st = store_new(":memory:");
+	int64_t second = store_block(&st, st.stage, st.arm, 1, 1), third;
+	struct block_row *v = NULL;
+	struct err e = {0};
+	size_t n = 0, total = 0;
+
+	(void)state;
+	assert_ok(query_open_blocks(st.db, st.stage, &v, &n, &total, &e));
+	assert_int_equal(n, 2);
+	assert_int_equal(total, 2);
+	assert_int_equal(v[1].id, second);
+	store_run(&st, st.block, st.arm, 2);
+	third = store_block(&st, st.stage, st.arm, 2, 1);
+	store_plan(&st, third);
+	assert_ok(query_open_blocks(st.db, st.stage, &v, &n, &total, &e));
+	assert_int_equal(n, 2);
+	assert_int_equal(total, 3);
+	assert_int_equal(v[0].id, second);
+	assert_int_equal(v[0].attempt, 0);
+	assert_int_equal(v[1].id, third);
+	assert_int_equal(v[1].state, ATTEMPT_PLANNED);
+	assert_int_equal(v[1].n_slots, 3);
+	store_run(&st, second, st.arm, 1);
+	assert_ok(query_open_blocks(st.db, st.stage, &v, &n, &total, &e));
+	assert_int_equal(n, 1);
+	assert_int_equal(v[0].id, third);
+	block_rows_free(v, n);
+	/* whoever knows nothing yet is told the same */
+	v = NULL;
+	n = total = 0;
+	assert_ok(query_open_blocks(st.db, st.stage, &v, &n, &total, &e));
+	assert_int_equal(n, 1);
+	assert_int_equal(total, 3);
+	block_rows_free(v, n);
+	db_close(st.db);
+}
+
 static void half_a_block_is_none(void **state)
 {
 	struct store st = store_new(":memory:");
@@ -186,6 +226,7 @@ int main(void)
 		cmocka_unit_test(half_a_stage_is_none),
 		cmocka_unit_test(blocks_come_back_with_their_slots),
 		cmocka_unit_test(blocks_show_their_newest_attempt),
+		cmocka_unit_test(open_blocks_follow_what_happens),
 		cmocka_unit_test(half_a_block_is_none),
 	};
 
