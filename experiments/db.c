@@ -619,17 +619,27 @@ static int open_reader(struct db *db, struct err *e)
 	return rc;
 }
 
+/* SQLite falls back to reading whatever keeps it from writing, and does not say what it was. */
+static int only_readable(const struct db *db, struct err *e)
+{
+	if (access(db->path, W_OK) < 0)
+		return err_set(e, ERR_DB,
+			       "%s is not writable for this user (%s): make it so, or only view it",
+			       db->path, strerror(errno));
+	return err_set(e, ERR_DB,
+		       "%s can be read only, though this user may write it: look for space on its "
+		       "file system, then try again",
+		       db->path);
+}
+
 static int open_writer(struct db *db, const struct clock *c, struct err *e)
 {
 	int flags = SQLITE_OPEN_READWRITE | (db->memory ? SQLITE_OPEN_CREATE : 0);
 	int version = 0;
 	int rc = open_handle(db, db->path, flags, e);
 
-	/* SQLite falls back to reading where it may not write. */
 	if (rc == 0 && sqlite3_db_readonly(db->h, "main") == 1)
-		rc = err_set(e, ERR_DB,
-			     "%s is not writable for this user: make it so, or only view it",
-			     db->path);
+		rc = only_readable(db, e);
 	if (rc == 0)
 		rc = identify(db, &version, e);
 	if (rc == 0)

@@ -12,6 +12,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/ab.h"
 #include "orchestrator/cmd/drive.h"
+#include "orchestrator/cmd/forecast.h"
 #include "orchestrator/cmd/envfile.h"
 #include "orchestrator/method/environment.h"
 #include "orchestrator/report/text.h"
@@ -267,7 +268,8 @@ static int create(struct args *a, const char *text, struct workspace **w, int64_
 
 	if (rc < 0)
 		return rc;
-	if ((rc = workspace_open(workspace_default(a->drive.workspace), DB_CREATE, &clock_system, w,
+	if ((rc = forecast_reach(scheduler, r, e)) == 0 &&
+	    (rc = workspace_open(workspace_default(a->drive.workspace), DB_CREATE, &clock_system, w,
 				 e)) == 0)
 		rc = campaign_create(*w, r, &sources, AB_RECIPE_NAME, scheduler, id, e);
 	if (rc == 0 && !a->drive.json)

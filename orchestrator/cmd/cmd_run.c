@@ -7,6 +7,7 @@
 #include "orchestrator/base/mem.h"
 #include "orchestrator/cmd/detach.h"
 #include "orchestrator/cmd/drive.h"
+#include "orchestrator/cmd/forecast.h"
 #include "orchestrator/cmd/outline.h"
 #include "orchestrator/report/text.h"
 
@@ -83,7 +84,7 @@ static void warn(const struct recipe *r)
 		fprintf(stderr, "fettle: warning: %s\n", warnings.v[i]);
 }
 
-/* A recipe is checked whole before anything is written. */
+/* A recipe is checked whole before anything is written, and the cluster must be there. */
 static int start(struct args *a, struct workspace **w, int64_t *id, struct err *e)
 {
 	const char *scheduler = a->drive.scheduler;
@@ -95,17 +96,19 @@ static int start(struct args *a, struct workspace **w, int64_t *id, struct err *
 	if (rc < 0)
 		return rc;
 	warn(r);
+	if (!scheduler)
+		scheduler = r->scheduler ? r->scheduler : "local";
 	rc = a->anyway ? 0 : drive_lint(r, &sources, e);
 	if (rc == 0)
 		rc = check_question(a, r, e);
+	if (rc == 0)
+		rc = forecast_reach(scheduler, r, e);
 	if (rc < 0) {
 		recipe_free(r);
 		script_sources_free(&sources);
 		return rc;
 	}
 	path = fs_absolute(a->recipe, e);
-	if (!scheduler)
-		scheduler = r->scheduler ? r->scheduler : "local";
 	rc = workspace_open(workspace_default(a->drive.workspace), DB_CREATE, &clock_system, w, e);
 	if (rc == 0)
 		rc = campaign_create(*w, r, &sources, path, scheduler, id, e);

@@ -97,14 +97,14 @@ static int tell_events(struct watch *x, const struct view *v, bool first, struct
 /* A stage that opened or closed, and blocks that ended. */
 static void tell_stage(struct watch *x, const struct view *v, bool first)
 {
-	_cleanup_free_ char *text = view_stage_text(v),
+	_cleanup_free_ char *text = view_stage_text(v), *blocks = view_blocks_text(v),
 			    *stage = xasprintf("%s %d %s", v->stage ? v->stage : "", v->round,
 					       v->stage ? v->about ? v->about : v->to : text);
 
 	if (!x->stage || !str_eq(stage, x->stage))
 		tell(x, v, v->stage ? PROGRESS_STEP : PROGRESS_STAGE, text);
 	else if (v->blocks_done != x->blocks && !first)
-		tell(x, v, PROGRESS_BLOCK, text);
+		tell(x, v, PROGRESS_BLOCK, blocks); /* the line begins with the stage */
 	free(x->stage);
 	x->stage = stage;
 	stage = NULL;

@@ -36,11 +36,11 @@ enum {
 
 enum { OPT_TAKE_OVER = 256, OPT_FAKE, OPT_LANG };
 
-#define LANG_OPTION                                                                                          \
-	{                                                                                                    \
-		"lang", OPT_LANG, "LANGUAGE", 0,                                                             \
-			"language of what is written for people: en, zh (default: that of the environment)", \
-			0                                                                                    \
+#define LANG_OPTION                                                                                                         \
+	{                                                                                                                   \
+		"lang", OPT_LANG, "LANGUAGE", 0,                                                                            \
+			"language of reports (progress and errors are English): en, zh (default: that of the environment)", \
+			0                                                                                                   \
 	}
 
 static const struct argp_option drive_opts[] = {

@@ -71,17 +71,40 @@ static int ask(const struct sched *sched, struct sched_run *run, const struct re
 	return sched->will_run(run, &job, out, e);
 }
 
-int forecast_ask(const char *scheduler, const struct recipe *r, struct sched_forecast *out,
-		 bool *refused, struct err *e)
+static int open_sched(const struct sched *sched, const struct recipe *r, struct sched_run **run,
+		      struct err *e)
 {
 	_cleanup_free_ char *agent = paths_agent(), *helper = paths_slurm_helper();
-	_cleanup_free_ char *conf = forecast_slurm_conf();
-	const struct sched *sched = sched_find(scheduler);
 	const struct sched_config c = {.blocks_root = "/",
 				       .agent = agent,
 				       .helper = helper,
 				       .partition = r->resources.partition,
 				       .clock = &clock_system};
+
+	return sched->open(&c, run, e);
+}
+
+int forecast_reach(const char *scheduler, const struct recipe *r, struct err *e)
+{
+	const struct sched *sched = sched_find(scheduler);
+	struct sched_capacity capacity;
+	struct sched_run *run = NULL;
+	int rc;
+
+	if (!forecast_wanted(scheduler))
+		return 0;
+	if ((rc = open_sched(sched, r, &run, e)) < 0)
+		return rc;
+	rc = sched->capacity(run, &capacity, e);
+	sched->close(run);
+	return rc;
+}
+
+int forecast_ask(const char *scheduler, const struct recipe *r, struct sched_forecast *out,
+		 bool *refused, struct err *e)
+{
+	_cleanup_free_ char *conf = forecast_slurm_conf();
+	const struct sched *sched = sched_find(scheduler);
 	struct sched_run *run = NULL;
 	int rc;
 
@@ -89,7 +112,7 @@ int forecast_ask(const char *scheduler, const struct recipe *r, struct sched_for
 	if (!conf)
 		return err_set(e, ERR_STATE,
 			       "no slurm.conf was found: on a login node, set SLURM_CONF");
-	if ((rc = sched->open(&c, &run, e)) < 0)
+	if ((rc = open_sched(sched, r, &run, e)) < 0)
 		return rc;
 	rc = ask(sched, run, r, out, e);
 	*refused = rc == -ERR_RECIPE || rc == -ERR_NOT_FOUND;

@@ -76,11 +76,18 @@ char *view_left_text(const struct view *v, int64_t now_us)
 			 v->basis ? v->basis : "");
 }
 
+char *view_blocks_text(const struct view *v)
+{
+	return xasprintf("%d of %s%d blocks", v->blocks_done, v->at_most ? "at most " : "",
+			 v->blocks_planned);
+}
+
 char *view_stage_text(const struct view *v)
 {
+	_cleanup_free_ char *blocks = view_blocks_text(v);
+
 	if (v->stage)
-		return xasprintf("%s, %d of %s%d blocks", v->stage, v->blocks_done,
-				 v->at_most ? "at most " : "", v->blocks_planned);
+		return xasprintf("%s, %s", v->stage, blocks);
 	return xstrdup(v->note ? v->note : "not begun");
 }
 

@@ -100,6 +100,7 @@ double view_left_s(const struct view *v, int64_t now_us);
 char *view_left_text(const struct view *v, int64_t now_us);
 /* "screen, 6 of at most 12 blocks", "soak done: ...", "not begun"; heap. */
 char *view_stage_text(const struct view *v);
+char *view_blocks_text(const struct view *v); /* "6 of at most 12 blocks"; heap */
 
 /* The picture as lines without newlines, none longer than the width. */
 void view_lines(const struct view *v, int64_t now_us, const struct view_style *s,

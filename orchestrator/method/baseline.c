@@ -196,7 +196,7 @@ static int measured(struct campaign *c, const struct stage_row *s, const struct 
 	if (rc < 0)
 		return rc;
 	doubt = doubts(c, p, sd);
-	note = xasprintf("noise of %s within %s %.2f %%; A/A difference %+.2f %% [%.2f, "
+	note = xasprintf("noise of %s within %s %.2f %%; A/A difference %+.2f %% [%+.2f, "
 			 "%.2f] over %zu pairs; smallest effect to be seen %.1f %%%s%s",
 			 c->recipe->repeats * allocation_unit(c) > 1 ? "the mean of an arm's runs"
 								     : "a run",

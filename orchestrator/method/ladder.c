@@ -144,7 +144,8 @@ static int wrong_ranks(struct campaign *c, const struct stage_row *s, char **why
 
 		rc = query_arm_ranks(c->ws->db, s->arms[i].id, &seen, e);
 		if (seen > 0 && seen != asked)
-			*why = xasprintf("%s asks for %d rank%s, and processes of %d were seen",
+			*why = xasprintf("%s asks for %d rank%s, and processes of %d were seen: "
+					 "resources.launcher says what starts them",
 					 s->arms[i].label, asked, asked == 1 ? "" : "s", seen);
 	}
 	return rc;

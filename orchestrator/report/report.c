@@ -13,6 +13,8 @@
 
 const struct report_format *report_format_find(const char *name)
 {
+	if (str_eq(name, "md")) /* as its files are called */
+		name = "markdown";
 	for (const struct report_format *const *f = report_format_table; *f; f++)
 		if (str_eq((*f)->name, name))
 			return *f;

@@ -53,6 +53,19 @@ static void effect(struct buf *b, double est, double lo, double hi)
 		buf_printf(b, " [%+.1f, %+.1f]", 100 * lo, 100 * hi);
 }
 
+/* The note of its stage has the reason. */
+static void not_measured(const struct report *r, const struct rung_row *g, struct buf *line)
+{
+	const char *note = NULL;
+
+	for (size_t i = 0; i < r->n_stages; i++)
+		if (r->stages[i].id == g->stage)
+			note = r->stages[i].note;
+	recorded(line, "", note ? note : "not measured", _("."));
+	if (str_eq(r->campaign.scheduler, "fake"))
+		buf_str(line, _(" (Scheduler fake makes up as many ranks as its truth says.)"));
+}
+
 /* One line a rung: 92.1 % [91.0, 93.3] of the rung below. */
 static void rungs(const struct report *r, struct lines *l)
 {
@@ -62,7 +75,7 @@ static void rungs(const struct report *r, struct lines *l)
 		buf_printf(&l->line, _("Rung %d, %d x %d ranks: "), g->round, g->nodes,
 			   g->tasks_per_node);
 		if (isnan(g->est))
-			buf_str(&l->line, _("not measured."));
+			not_measured(r, g, &l->line);
 		else
 			buf_printf(&l->line,
 				   g->held ? _("a rank keeps %.1f %% [%.1f, %.1f] of the rung "

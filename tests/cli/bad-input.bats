@@ -133,3 +133,17 @@ outcome() { sql "SELECT outcome FROM v_hypothesis WHERE knob = 'A'"; }
 	campaign '{"sd_run": 0.001, "sd_alloc": 0, "fixed": true}'
 	"$FETTLE" report | grep -q 'the default reaches the target of 90 already'
 }
+
+@test "a cluster that is not there: nothing is stored that would wait for it" {
+	recipe '"throughput_samples_per_s"' ''
+	for s in slurm slurm_cli; do
+		for what in "run c.lua" "ab --env A=1 -- true"; do
+			read -ra words <<<"$what"
+			SLURM_CONF=/nonexistent/slurm.conf run "$FETTLE" "${words[0]}" -q -s "$s" "${words[@]:1}"
+			echo "$output"
+			[ "$status" -ne 0 ]
+			[[ $output == *Slurm* && $output != *resume* ]]
+			[ ! -e "$FETTLE_WORKSPACE" ]
+		done
+	done
+}

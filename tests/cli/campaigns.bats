@@ -66,3 +66,10 @@ won() {
 	jq -e '[.rungs[].est] as $est | [0.95, 0.934, 0.704] | to_entries | all((.value - $est[.key] | fabs) < 0.015)' report.json
 	"$FETTLE" report -w ws | grep -q 'the climb ends here'
 }
+
+@test "a rung that could not be measured says why, and what to do" {
+	cd "$BATS_TEST_TMPDIR"
+	run "$FETTLE" run -q -s fake -w ws "$ROOT/recipes/campaigns/scaling-ladder.lua"
+	echo "$output"
+	[[ $output == *'Rung 2, 1 x 8 ranks: rung 2 could not be measured, so the climb ends: 1 node x 8 ranks asks for 8 ranks, and processes of 1 were seen: resources.launcher says what starts them. (Scheduler fake makes up as many ranks as its truth says.)'* ]]
+}

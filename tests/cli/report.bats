@@ -77,6 +77,10 @@ fits() {
 	[[ ! $output =~ [^a-z]nan[^a-z] ]]
 }
 
+@test "report: md is Markdown" {
+	[ "$("$FETTLE" report --format md)" = "$("$FETTLE" report --format markdown)" ]
+}
+
 @test "report: the CSV counts the runs of every screened arm" {
 	"$FETTLE" report --format csv >"$BATS_TEST_TMPDIR/r.csv"
 	[ "$(awk -F, 'NR > 1 && $13 != "" { print $14 }' "$BATS_TEST_TMPDIR/r.csv" | sort -u)" = 2 ]

@@ -97,6 +97,7 @@ shown() { sed -n "/^== $1/,/^== /p" screens | sed '/^== /d'; }
 	grep -q 'aa: block 1 done' raw
 	"$FETTLE" run -w w r.lua >piped
 	! grep -q $'\033' piped || false
+	! grep -E '\] +([a-z]+): \1' piped || false
 	grep -qE '^\[ +[0-9]+:[0-9]{2}\]    aa: block 1 done$' piped
 	"$FETTLE" run --color=always -w w r.lua >piped
 	grep -q $'\033\[1m\[ .*\] == baseline' piped

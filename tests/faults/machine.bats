@@ -13,6 +13,17 @@ setup() { W=$BATS_TEST_TMPDIR/w; }
 
 @test "the disk is full in the middle" { disk_is_full_at 4.1; }
 
+@test "a full disk where the database is opened is not taken for missing rights" {
+	echo 'return { name = "w", workload = { command = { "true" } }, objective = "trial_wall_s" }' >"$BATS_TEST_TMPDIR/w.lua"
+	"$FETTLE" run -q -s fake --anyway -w "$W" "$BATS_TEST_TMPDIR/w.lua" || true
+	FAIL_NTH=1 FAIL_LAST=9 FAIL_WITH=ENOSPC FAIL_CALLS=open FAIL_PATH='*/fettle.db' LD_PRELOAD=$BATS_FILE_TMPDIR/failnth.so \
+		run "$FETTLE" resume -w "$W"
+	echo "$output"
+	[ "$status" -ne 0 ]
+	[[ $output == *"/fettle.db can be read only, though this user may write it: look for space on its file system"* ]]
+	[[ $output != *"not writable"* ]]
+}
+
 @test "the clock is set an hour forward, then two hours back, while a campaign runs" {
 	export CLOCK_OFFSET=$BATS_TEST_TMPDIR/offset
 	echo 0 >"$CLOCK_OFFSET"

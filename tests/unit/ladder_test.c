@@ -112,7 +112,7 @@ static void test_fewer_ranks_than_asked_for_are_no_rung(void **state)
 	assert_true(isnan(c.v[0].est));
 	assert_int_equal(query_stages(w.ws->db, w.id, &s, &n, NULL), 0);
 	assert_contains(s[n - 1].note,
-			"1 node x 4 ranks asks for 4 ranks, and processes of 2 were seen");
+			"1 node x 4 ranks asks for 4 ranks, and processes of 2 were seen: ");
 	stage_rows_free(s, n);
 	free(c.v);
 	world_close(&w);
