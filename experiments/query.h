@@ -417,6 +417,25 @@ struct signal_row {
 };
 int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_t *n,
 		      struct err *e);
+/*
+ * The signals of a trial under a profiler (arm of a profile stage), and what the profiler cost: a
+ * step in its trace and one of the timed trials of the same configuration in the last stage before,
+ * in ms, NAN where unknown. The shares of the step on the device are given as they are without it.
+ */
+struct profile_price {
+	double traced_ms, timed_ms;
+};
+int query_profile_signals(struct db *db, int64_t arm, struct signal_row **out, size_t *n,
+			  struct profile_price *price, struct err *e);
+/*
+ * A profiler slows the host down and lets kernels and copies take as long as before, so that in its
+ * trace the device idles more than it does in fact. With steps `slower` times as long under it (1
+ * or less, NAN: nothing is done), computing and copies get `slower` times their share, as far as
+ * the step has room; communication and the wait for data keep theirs (who is waited for was slowed
+ * down too); the rest of the idle time and its causes shrink alike to what is left. Ours. Programs
+ * without a device (no gpu_idle_ratio) are left as they are: all of them is host.
+ */
+void signal_rows_without_profiler(struct signal_row *v, size_t n, double slower);
 /* The means of every metric with empty labels in the timed, ok trials of a stage, by metric, then
  * block. */
 struct mean_row {

@@ -13,7 +13,7 @@
 	"FROM block b JOIN attempt a ON a.block = b.id AND a.state = 'valid' " \
 	"JOIN trial t ON t.attempt = a.id AND t.kind = 'timed' "
 
-enum { VALUES, CURVE, SIZES, SIGNALS, MEANS, EFFECTIVE, RATE, SHOWN, RANKS };
+enum { VALUES, CURVE, SIZES, SIGNALS, TIMED, MEANS, EFFECTIVE, RATE, SHOWN, RANKS };
 const char *const query_sql_values[] = {
 	[VALUES] = "SELECT b.id AS block, b.idx, t.arm, t.id AS trial, t.repeat, t.slot, t.state, "
 		   "t.reason, t.log_path, t.node, a.allocation, m.value " COUNTED_TRIALS
@@ -41,6 +41,12 @@ const char *const query_sql_values[] = {
 		    "= 'profile') "
 		    "AND m.label = (SELECT id FROM labelset WHERE labels = '') "
 		    "ORDER BY d.name, m.stat, t.id",
+	/* The last stage before the arm's own that timed the same configuration. */
+	[TIMED] =
+		"SELECT r.id FROM arm own JOIN stage p ON p.id = own.stage "
+		"JOIN stage s ON s.campaign = p.campaign AND s.seq < p.seq AND s.kind <> 'profile' "
+		"JOIN arm r ON r.stage = s.id AND r.config = own.config "
+		"WHERE own.id = :arm ORDER BY s.seq DESC, r.idx DESC LIMIT 1",
 	[MEANS] = "SELECT d.name, b.idx, t.arm, m.value " COUNTED_TRIALS
 		  "JOIN metric m ON m.trial = t.id AND m.stat = 'mean' "
 		  "AND m.label = (SELECT id FROM labelset WHERE labels = '') "
@@ -223,6 +229,90 @@ int query_arm_signals(struct db *db, int64_t arm, struct signal_row **out, size_
 	return 0;
 }
 
+/* Means over the timed trials of what the arm runs, of the last stage before its own. */
+static int timed_signals(struct db *db, int64_t arm, struct signal_row **out, size_t *n,
+			 struct err *e)
+{
+	struct stmt s = stmt_open(db, SQL(TIMED), "read what was timed before", e);
+	int64_t timed = 0;
+	int rc;
+
+	bind_i64(&s, ":arm", arm);
+	while (stmt_row(&s))
+		timed = col_i64(&s, "id");
+	rc = stmt_close(&s);
+	return rc < 0 || !timed ? rc : query_arm_signals(db, timed, out, n, e);
+}
+
+static struct signal_row *mean_of(struct signal_row *v, size_t n, const char *metric)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(v[i].metric, metric) && str_eq(v[i].stat, "mean"))
+			return &v[i];
+	return NULL;
+}
+
+/* Keeps its time in a step that is shorter: its share grows, up to what is left of the step. */
+static double keep_time(struct signal_row *v, size_t n, const char *metric, double slower,
+			double left)
+{
+	struct signal_row *r = mean_of(v, n, metric);
+
+	if (!r)
+		return left;
+	r->mean = fmin(r->mean * slower, left);
+	return left - r->mean;
+}
+
+void signal_rows_without_profiler(struct signal_row *v, size_t n, double slower)
+{
+	static const char *const gaps[] = {"launch_gap_ratio", "sync_gap_ratio", "alloc_gap_ratio"};
+	struct signal_row *idle = mean_of(v, n, "gpu_idle_ratio");
+	double comm = signal_rows_mean(v, n, "comm_exposed_ratio"),
+	       data = signal_rows_mean(v, n, "data_gap_ratio"), left, had;
+
+	if (!idle || !(slower > 1))
+		return;
+	data = fmin(fmax(data, 0), idle->mean); /* fmax(): 0 for NaN */
+	left = fmax(0, 1 - fmax(comm, 0) - data);
+	left = keep_time(v, n, "compute_ratio", slower, left);
+	left = keep_time(v, n, "copy_exposed_ratio", slower, left);
+	had = idle->mean - data;
+	if (!(left < had))
+		return;
+	idle->mean = data + left;
+	for (size_t i = 0; i < ARRAY_LEN(gaps); i++) {
+		struct signal_row *gap = mean_of(v, n, gaps[i]);
+
+		if (gap)
+			gap->mean *= left / had;
+	}
+}
+
+int query_profile_signals(struct db *db, int64_t arm, struct signal_row **out, size_t *n,
+			  struct profile_price *price, struct err *e)
+{
+	struct signal_row *v = NULL, *timed = NULL;
+	size_t used = 0, n_timed = 0;
+	int rc = query_arm_signals(db, arm, &v, &used, e);
+
+	if (rc == 0)
+		rc = timed_signals(db, arm, &timed, &n_timed, e);
+	if (rc < 0) {
+		signal_rows_free(v, used);
+		return rc;
+	}
+	*price = (struct profile_price){
+		.traced_ms = signal_rows_mean(v, used, "trace_step_ms"),
+		.timed_ms = signal_rows_mean(timed, n_timed, "step_time_ms"),
+	};
+	signal_rows_free(timed, n_timed);
+	signal_rows_without_profiler(v, used, price->traced_ms / price->timed_ms);
+	*out = v;
+	*n = used;
+	return 0;
+}
+
 int query_stage_means(struct db *db, int64_t stage, struct mean_row **out, size_t *n, struct err *e)
 {
 	struct stmt s = stmt_open(db, SQL(MEANS), "read the means of a stage", e);
@@ -278,10 +368,7 @@ void signal_rows_free(struct signal_row *v, size_t n)
 
 const struct signal_row *signal_rows_find(const struct signal_row *v, size_t n, const char *metric)
 {
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(v[i].metric, metric) && str_eq(v[i].stat, "mean"))
-			return &v[i];
-	return NULL;
+	return mean_of((struct signal_row *)v, n, metric);
 }
 
 double signal_rows_mean(const struct signal_row *v, size_t n, const char *metric)

@@ -90,8 +90,9 @@ static int add_profile(struct plan *p, struct err *e)
 {
 	const struct stage_row *s = facts_stage(&p->c->facts, STAGE_PROFILE, p->round);
 	struct signal_row *rows = NULL;
+	struct profile_price price;
 	size_t n = 0;
-	int rc = s ? query_arm_signals(p->c->ws->db, s->arms[0].id, &rows, &n, e) : 0;
+	int rc = s ? query_profile_signals(p->c->ws->db, s->arms[0].id, &rows, &n, &price, e) : 0;
 
 	if (rc < 0 || n == 0)
 		return rc;

@@ -194,34 +194,17 @@ void profile_read(const char *dir, double own_step_ms, struct trial_result *t, c
 	gather_free(g);
 }
 
-/* The timed trials of what was profiled: of the rung, the winner, or the A/A stage. */
-static int64_t timed_arm(const struct facts *f, int round)
-{
-	const struct stage_row *s = facts_stage(f, STAGE_LADDER, round);
-
-	if (!s)
-		s = facts_last_accepted(f);
-	if (s)
-		return s->arms[1].id;
-	s = facts_stage(f, STAGE_AA, 0);
-	return s ? s->arms[0].id : 0;
-}
-
 /* "a step took 41.2 ms under the profiler, 35.0 ms without (+17.7 %); 6 steps recorded"; heap. */
-static char *note_of(const struct signal_row *traced, size_t n, const struct signal_row *timed,
-		     size_t n_timed)
+static char *note_of(const struct profile_price *p, double steps)
 {
-	double slow_ms = signal_rows_mean(traced, n, "trace_step_ms"),
-	       steps = signal_rows_mean(traced, n, "profile_steps"),
-	       fast_ms = signal_rows_mean(timed, n_timed, "step_time_ms");
 	struct buf b = {0};
 
-	if (isnan(slow_ms))
+	if (isnan(p->traced_ms))
 		return xstrdup("no trace: which branches of the diagnosis stay open is said there");
-	buf_printf(&b, "a step took %.4g ms under the profiler", slow_ms);
-	if (fast_ms > 0)
-		buf_printf(&b, ", %.4g ms without (%+.1f %%)", fast_ms,
-			   100 * (slow_ms / fast_ms - 1));
+	buf_printf(&b, "a step took %.4g ms under the profiler", p->traced_ms);
+	if (p->timed_ms > 0)
+		buf_printf(&b, ", %.4g ms without (%+.1f %%)", p->timed_ms,
+			   100 * (p->traced_ms / p->timed_ms - 1));
 	if (!isnan(steps))
 		buf_printf(&b, "; %.0f steps recorded", steps);
 	return buf_take(&b);
@@ -237,24 +220,19 @@ static int wanted(struct campaign *c, const struct stage_row *s, size_t *out, st
 
 static int conclude(struct campaign *c, const struct stage_row *s, struct err *e)
 {
-	struct signal_row *traced = NULL, *timed = NULL;
+	struct profile_price price;
+	struct signal_row *v = NULL;
 	_cleanup_free_ char *note = NULL;
-	size_t n = 0, n_timed = 0;
-	int rc = query_arm_signals(c->ws->db, s->arms[0].id, &traced, &n, e);
+	size_t n = 0;
+	int rc = query_profile_signals(c->ws->db, s->arms[0].id, &v, &n, &price, e);
 
-	if (rc == 0)
-		rc = query_arm_signals(c->ws->db, timed_arm(&c->facts, s->round), &timed, &n_timed,
-				       e);
-	if (rc == 0) {
-		note = note_of(traced, n, timed, n_timed);
-		campaign_tell(c, PROGRESS_STAGE, s->round > 1 ? 4 : 1, "%s", note);
-		rc = query_stage_close(c->ws->db, s->id, note, e);
-		if (rc == 0)
-			rc = ladder_split(c, s->round, e);
-	}
-	signal_rows_free(traced, n);
-	signal_rows_free(timed, n_timed);
-	return rc;
+	if (rc < 0)
+		return rc;
+	note = note_of(&price, signal_rows_mean(v, n, "profile_steps"));
+	signal_rows_free(v, n);
+	campaign_tell(c, PROGRESS_STAGE, s->round > 1 ? 4 : 1, "%s", note);
+	rc = query_stage_close(c->ws->db, s->id, note, e);
+	return rc < 0 ? rc : ladder_split(c, s->round, e);
 }
 
 const struct stage_ops profile_profile = {.kind = STAGE_PROFILE,

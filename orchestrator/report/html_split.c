@@ -60,16 +60,17 @@ static const char *how_to_read(const struct report *r)
 			"Shares of a step, before and after. No profiler looked: timed trials "
 			"tell only how long a step waits for data, and the rest is not told apart.");
 	if (r->n_profiles == 1)
-		return N_("Shares of a step on the device, in a trial under the profiler, which "
-			  "slows it. Only this configuration was looked at, so there is no bar for "
-			  "after.");
+		return N_(
+			"Shares of a step on the device, as a trial under the profiler shows "
+			"them, less the idle time that it adds. Only this configuration was looked at, so there is no bar for "
+			"after.");
 	if (!r->profiles[r->n_profiles - 1].profiler)
 		return N_(
-			"Shares of a step: the default on the device, in a trial under the "
-			"profiler, which slows it; then, from the timed trials of the final stage, "
+			"Shares of a step: the default on the device, as a trial under the "
+			"profiler shows it, less the idle time that it adds; then, from the timed trials of the final stage, "
 			"how long default and fix wait for data; the rest is not told apart.");
-	return N_("Shares of a step on the device, before and after what was accepted; a trial "
-		  "under the profiler each, which slows it.");
+	return N_("Shares of a step on the device, before and after what was accepted, as a trial "
+		  "under the profiler each shows them, less the idle time that it adds.");
 }
 
 void html_split(const struct report *r, struct buf *out)

@@ -214,6 +214,8 @@ static struct json *profiles(const struct report *r)
 		json_set_i64(o, "round", p->round);
 		json_report_text(o, "configuration", p->config_text);
 		json_set_bool(o, "profiler", p->profiler);
+		json_set_number(o, "step_ms_profiled", p->profiler ? p->price.traced_ms : NAN);
+		json_set_number(o, "step_ms_timed", p->profiler ? p->price.timed_ms : NAN);
 		for (size_t k = 0; k < REPORT_PARTS; k++)
 			json_set_number(o, keys[k], p->part[k]);
 		json_add(a, o);

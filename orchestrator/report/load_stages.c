@@ -200,7 +200,7 @@ static int load_profile(struct loader *l, size_t stage, struct err *e)
 	struct report_profile *p = &r->profiles[r->n_profiles];
 	struct signal_row *v = NULL;
 	size_t n = 0;
-	int rc = query_arm_signals(l->db, l->stages[stage].arms[0].id, &v, &n, e);
+	int rc = query_profile_signals(l->db, l->stages[stage].arms[0].id, &v, &n, &p->price, e);
 
 	if (rc == 0 && split(v, n, p->part)) {
 		p->round = r->stages[stage].round;

@@ -67,6 +67,7 @@ struct report_profile {
 	char *config_text;
 	double part[REPORT_PARTS]; /* NaN: not told apart, and in PART_REST */
 	bool profiler;
+	struct profile_price price; /* of a profiler */
 };
 
 /* A stage as it went. */

@@ -215,13 +215,15 @@ static void hypothesis_table(const struct report *r, struct doc *doc)
 
 static void split_table(const struct report *r, struct doc *doc)
 {
-	struct doc_column c[REPORT_PARTS + 3] = {
-		{"round", true}, {"configuration", false}, {"seen by", false}};
+	struct doc_column c[REPORT_PARTS + 4] = {{"round", true},
+						 {"configuration", false},
+						 {"seen by", false},
+						 {"steps made longer by", true}};
 
 	if (r->n_profiles == 0)
 		return;
 	for (size_t k = 0; k < REPORT_PARTS; k++)
-		c[k + 3] = (struct doc_column){report_part_name((enum report_part)k), true};
+		c[k + 4] = (struct doc_column){report_part_name((enum report_part)k), true};
 	doc_title(doc, 3, "Where the time of a step goes");
 	doc_table(doc, c, ARRAY_LEN(c));
 	for (size_t i = 0; i < r->n_profiles; i++) {
@@ -231,12 +233,20 @@ static void split_table(const struct report *r, struct doc *doc)
 		doc_cell_i64(doc, p->round);
 		doc_cell_code(doc, p->config_text);
 		doc_cell(doc, p->profiler ? _("a profiler") : _("timed trials"));
+		if (p->price.timed_ms > 0)
+			doc_cell_percent(doc, p->price.traced_ms / p->price.timed_ms - 1, 0);
+		else
+			doc_cell(doc, NULL);
 		for (size_t k = 0; k < REPORT_PARTS; k++)
 			if (isfinite(p->part[k]))
 				doc_cell_printf(doc, "%.1f %%", 100 * p->part[k]);
 			else
 				doc_cell(doc, NULL);
 	}
+	if (r->profiles[0].profiler)
+		doc_say(doc,
+			"A profiler slows the host down and not the kernels: the idle time that it "
+			"adds to a step on a device is taken out.");
 }
 
 void tlog_hypotheses(const struct report *r, struct doc *doc)

@@ -116,8 +116,8 @@ static struct report_arm sample_final[] = {
 	{"num_workers=2", "num_workers=2", 4, 0, 1275, 10, sample_after, 4},
 };
 static struct report_profile sample_profiles[] = {
-	{1, "default", {0.6, 0.125, 0.025, 0.2, 0.05}, true},
-	{2, "num_workers=2", {0.8, 0.125, 0.025, 0, 0.05}, true},
+	{1, "default", {0.6, 0.125, 0.025, 0.2, 0.05}, true, {55, 50}},
+	{2, "num_workers=2", {0.8, 0.125, 0.025, 0, 0.05}, true, {60, 40}},
 };
 static struct run_row sample_runs[] = {
 	{1, 101, 0, 1, ATTEMPT_VALID, NULL, SAMPLE_T0, SAMPLE_T0 + 60 * SAMPLE_S},

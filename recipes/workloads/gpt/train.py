@@ -39,7 +39,7 @@ def arguments():
     g.add_argument("--documents", type=int, default=2048)
     g.add_argument("--steps", type=int, default=1000)
     g.add_argument("--lr", type=float, default=3e-4)
-    g.add_argument("--seed", type=int, default=1)
+    g.add_argument("--seed", type=int, default=int(os.environ.get("SEED", "1")))
     g.add_argument("--read-loss-late", action="store_true",
                    help="when the next step is queued: the device need not wait for the host (the last has no line)")
     g = p.add_argument_group("loader")
