@@ -237,7 +237,7 @@ $(PROG_BIN): $(B)/%: $(B)/%.o
 
 export FETTLE := $(abspath $(B)/fettle)
 export FETTLE_BUILD := $(abspath $(B))
-export LONG BUILD MODE
+export LONG BUILD MODE FUZZ_S FUZZ_RUNS
 
 # The files of $(1), or with T=name the one whose stem is name; never none. $(2): what ends the name.
 chosen      = $(or $(if $(T),$(filter %/$(T)$(2),$(1)),$(1)),$(error no such tests: $(or $(T),*)$(2)))
@@ -271,15 +271,20 @@ coverage: ## line coverage of the unit and CLI tests: build/coverage/report.txt
 	@$(MAKE) MODE=coverage check-cli
 	gcovr --root . --object-directory $(BUILD)/coverage --exclude tests/ --exclude '$(BUILD)/' -o $(BUILD)/coverage/report.txt
 	@tail -n 3 $(BUILD)/coverage/report.txt
-fuzz: ## run each fuzzer for FUZZ_S seconds (30; T=fuzz_name: only that one)
+# What a run of minutes under sanitisers leaves out: what simulates campaigns, and commands that mostly start other programs.
+LONG_UNIT  := ablate canary converge ends evidence fix guards hypothesis limits nightly_recipe noise pairs passed quality
+QUICK_UNIT  = $(filter-out %_sim_test.c tests/unit/campaign_% $(LONG_UNIT:%=tests/unit/%_test.c),$(UNIT_SRC))
+QUICK_CLI  := bad-input hostile secrets history-import check diagnose outlets regressions
+check-sanitized: ## the shorter unit and CLI tests (MODE=asan)
+	@$(MAKE) WERROR=-Werror UNIT_SRC='$(QUICK_UNIT)' check-unit
+	@$(MAKE) WERROR=-Werror CLI_TESTS='$(QUICK_CLI:%=tests/cli/%.bats)' check-cli
+fuzz: ## run each fuzzer for FUZZ_S seconds (30; T=fuzz_name: only that one; FUZZ_RUNS: at most as many inputs)
 	@sh tests/lint/deps.sh check build fuzz
 	@$(MAKE) MODE=fuzz CC=clang-14 fuzz-run
 fuzz-run: $(FUZZ_BIN)
-	@for f in $(call chosen,$(FUZZ_BIN)); do \
-		n=$${f##*/fuzz_}; mkdir -p $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n; echo "fuzz $$n"; \
-		sh tests/fuzz/dict.sh tests/fuzz/fuzz_$$n.c $$(ls probes/probe_$$n.c orchestrator/cmd/$$n.c 2>/dev/null) > $(BUILD)/corpus/$$n.dict; \
-		$$f -dict=$(BUILD)/corpus/$$n.dict -max_total_time=$(or $(FUZZ_S),30) -timeout=10 -rss_limit_mb=1024 -verbosity=0 -print_final_stats=1 \
-			-artifact_prefix=$(BUILD)/corpus/$$n- $(BUILD)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+	@sh tests/fuzz/run.sh $(BUILD)/corpus $(call chosen,$(FUZZ_BIN))
+ci: ## what decides whether a change is good: tests/ci.txt says what (LONG=1: the full programme)
+	@bash tests/ci.sh tests/ci.txt
 bench: programs $(PROG_BIN) ## fettle beside its peers, one table (T=name: one benchmark of tests/bench; LONG=1: all sizes)
 	@sh tests/bench/bench.sh $(T)
 # Stable names of the workloads, for campaigns that are typed by hand.
@@ -412,7 +417,7 @@ clean: ## remove every build product
 help: ## this list
 	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 .PHONY: all programs no-slurm no-msgfmt po links workloads test test-build test-run check-unit check-cli check-faults check-slurm \
-	asan valgrind coverage fuzz fuzz-run bench demo deps install uninstall dist deb rpm \
+	asan valgrind coverage check-sanitized fuzz fuzz-run ci bench demo deps install uninstall dist deb rpm \
 	objects lint lint-deps $(LINTS:%=check-%) format clean help FORCE
 .SECONDARY:
 -include $(patsubst %.c,$(B)/%.d,$(ALL_SRC)) $(GEN_SRC:.c=.d)

@@ -94,6 +94,10 @@ bool span_word(struct span *t, struct span *word)
 {
 	size_t i = 0, start;
 
+	if (!t->n) { /* perhaps of no text at all: nothing may be added to NULL */
+		*word = *t;
+		return false;
+	}
 	while (i < t->n && span_is_blank(t->s[i]))
 		i++;
 	start = i;

@@ -19,8 +19,12 @@ if [ "$1" = --one ]; then # called by prove for one file
 	timeout -k 10 "${TEST_TIMEOUT:-900}" "$@" >"$log.tap" 2>"$log.err"
 	rc=$?
 	cat "$log.tap"
+	if [ $rc -eq 0 ] && ! grep -qE '^(not )?ok' "$log.tap"; then # "1..0" would pass for all skipped
+		echo "$name ran no test" >"$log.died"
+		rc=1
+	fi
 	if [ $rc -ne 0 ]; then
-		grep -q '^not ok' "$log.tap" || echo "$name ended with status $rc" >"$log.died"
+		[ -e "$log.died" ] || grep -q '^not ok' "$log.tap" || echo "$name ended with status $rc" >"$log.died"
 		# prove shows what comes on stderr
 		{
 			grep -h '^#' "$log.tap"

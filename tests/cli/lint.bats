@@ -255,6 +255,32 @@ fake() {
 	[ "$status" -ne 0 ]
 }
 
+@test "run.sh: nothing that ends badly, or without a test, can give 0 failed" {
+	put tests/good_test <<<$'#!/bin/sh\necho 1..1\necho ok 1 - x'
+	put tests/none_test <<<$'#!/bin/sh\necho 1..0'
+	put tests/silent_test <<<$'#!/bin/sh\nexit 0'
+	put tests/leaks_test <<<$'#!/bin/sh\necho 1..1\necho ok 1 - x\nexit 1'
+	put tests/short_test <<<$'#!/bin/sh\necho 1..2\necho ok 1 - x'
+	put tests/stuck_test <<<$'#!/bin/sh\necho 1..2\necho ok 1 - x\nexec sleep 600'
+	put tests/empty.bats <<<'# no test'
+	put tests/daemon.bats <<<$'setup_file() { no-such-daemon; }\n@test "x" { true; }'
+	put tests/broken.bats <<<$'@test "x" { true\n'
+	chmod +x tests/*_test
+	clean=(env -i PATH=/usr/local/bin:/usr/bin:/bin TMPDIR="$BATS_TEST_TMPDIR" TEST_TIMEOUT=1 sh "$top/tests/run.sh")
+	for f in "$PWD"/tests/{none,silent,leaks,short,stuck,no_such}_test tests/{empty,daemon,broken}.bats; do
+		run "${clean[@]}" tap "$PWD/tests/good_test" "$f"
+		echo "$f: ${lines[-1]}"
+		[ "$status" -ne 0 ]
+		[[ ${lines[-1]} == *' passed, '[1-9]*' failed' ]]
+	done
+	# without what runs tests
+	mkdir bin
+	for f in sh awk find rm mkdir cat; do ln -s "$(command -v $f)" bin/; done
+	run env -i PATH="$PWD/bin" sh "$top/tests/run.sh" tap "$PWD/tests/good_test"
+	[ "$status" -ne 0 ]
+	[ "${lines[-1]}" = '0 passed, 1 failed' ]
+}
+
 @test "run.sh: what a test could not check is told before the total" {
 	put tests/e_test <<'EOT'
 #!/bin/sh

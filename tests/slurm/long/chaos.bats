@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck disable=SC2154 # chaos_run sets faults, kills and starts
-# 200 blocks over four nodes of a cluster on which something breaks every few seconds, fettle itself among it: in the end each
+# $CHAOS_BLOCKS (200) blocks over four nodes of a cluster on which something breaks every few seconds, fettle itself among it: in the end each
 # slot was measured exactly once, and nothing is left. LONG=1; CHAOS_SEED=N: another sequence of faults.
 
 setup_file() {
@@ -21,7 +21,7 @@ setup() {
 	load chaos
 	WS=$BATS_TEST_TMPDIR/ws
 	RECIPE=$BATS_TEST_TMPDIR/chaos.lua
-	SEED=${CHAOS_SEED:-1}
+	SEED=${CHAOS_SEED:-1} BLOCKS=${CHAOS_BLOCKS:-200}
 	# each run of the workload leaves a line
 	printf '#!/bin/sh\necho "$FETTLE_TRIAL_DIR" >>"%s"\nexec sleep 1.2\n' "$BATS_TEST_TMPDIR/ran" >"$BATS_TEST_TMPDIR/work"
 	chmod +x "$BATS_TEST_TMPDIR/work"
@@ -33,7 +33,7 @@ setup() {
 			resources = { launcher = "exec", partition = "low" },
 			warmup_trials = 0,
 			mode = "quick",
-			blocks = { aa = 200, final = 0, soak = 0 },
+			blocks = { aa = $BLOCKS, final = 0, soak = 0 },
 			blocks_per_allocation = 5,
 			budget = { stuck_min = 0.5 },
 			scheduler = "slurm",
@@ -72,10 +72,12 @@ queue_is_empty() {
 			FROM attempt")," \
 		"$(query "SELECT group_concat(n) FROM (SELECT outcome || ' ' || count(*) AS n FROM allocation GROUP BY outcome)")" |
 		tee -a "$BATS_TEST_TMPDIR/chaos" >&3
-	[ "$faults" -ge 20 ]
-	[ "$kills" -ge 3 ]
+	# a short run only shows that it went through; how much strikes it is a matter of luck
+	[ "$BLOCKS" -lt 200 ] || [ "$faults" -ge 20 ]
+	[ "$BLOCKS" -lt 200 ] || [ "$kills" -ge 3 ]
+	[ "$faults" -ge 1 ]
 	[ "$(query "SELECT state FROM campaign")" = "done" ]
-	[ "$(query "SELECT count(*) FROM block b WHERE EXISTS (SELECT 1 FROM attempt a WHERE a.block = b.id AND a.state = 'valid')")" = 200 ]
+	[ "$(query "SELECT count(*) FROM block b WHERE EXISTS (SELECT 1 FROM attempt a WHERE a.block = b.id AND a.state = 'valid')")" = "$BLOCKS" ]
 	# each slot of a block that counts was measured once
 	[ -z "$(query "SELECT block FROM attempt WHERE state = 'valid' GROUP BY block HAVING count(*) > 1")" ]
 	[ -z "$(query "SELECT s.block, s.idx, count(t.id) AS n FROM slot s JOIN attempt a ON a.block = s.block AND a.state = 'valid'
