@@ -82,7 +82,7 @@ quiet_make() {
 @test "help lists the targets" {
 	run quiet_make help
 	[ "$status" -eq 0 ]
-	for t in all test demo lint install dist deb rpm asan coverage valgrind fuzz bench clean; do
+	for t in all test ci demo lint install dist deb rpm asan coverage valgrind fuzz bench clean; do
 		grep -q "^  $t " <<<"$output" || { echo "not listed: $t"; return 1; }
 	done
 }
