@@ -6,16 +6,19 @@
 set -u
 
 if [ "$1" = --one ]; then
+	fuzzer=$3
 	name=${3##*/fuzz_}
 	own=$2/$name
+	shift 3
 	mkdir -p "$own" "tests/fuzz/corpus/$name"
 	# shellcheck disable=SC2046 # file names without blanks
 	sh tests/fuzz/dict.sh "tests/fuzz/fuzz_$name.c" \
 		$(ls "probes/probe_$name.c" "orchestrator/cmd/$name.c" 2>/dev/null) >"$own.dict"
+	[ ! -s "$own.dict" ] || set -- -dict="$own.dict" # an empty one is refused
+	[ -z "${FUZZ_RUNS:-}" ] || set -- "$@" -seed=1 -runs="$FUZZ_RUNS"
 	# An input takes milliseconds; the limit is for a machine that stands still meanwhile.
-	if "$3" -dict="$own.dict" ${FUZZ_RUNS:+-seed=1 "-runs=$FUZZ_RUNS"} -max_total_time="${FUZZ_S:-30}" \
-		-timeout=60 -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$own-" \
-		"$own" "tests/fuzz/corpus/$name" >"$own.log" 2>&1; then
+	if "$fuzzer" "$@" -max_total_time="${FUZZ_S:-30}" -timeout=60 -rss_limit_mb=1024 -print_final_stats=1 \
+		-artifact_prefix="$own-" "$own" "tests/fuzz/corpus/$name" >"$own.log" 2>&1; then
 		echo "ok $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$own.log") inputs"
 	else
 		tail -n 60 "$own.log" | sed 's/^/# /'
