@@ -283,7 +283,7 @@ fuzz: ## run each fuzzer for FUZZ_S seconds (30; T=fuzz_name: only that one; FUZ
 	@$(MAKE) MODE=fuzz CC=clang-14 fuzz-run
 fuzz-run: $(FUZZ_BIN)
 	@sh tests/fuzz/run.sh $(BUILD)/corpus $(call chosen,$(FUZZ_BIN))
-ci: ## what decides whether a change is good: tests/ci.txt says what (LONG=1: the full programme)
+ci: ## make test, and what else tests/ci.txt names: lint, clang, sanitizers, fuzzers, chaos (LONG=1: the full programme)
 	@bash tests/ci.sh tests/ci.txt
 bench: programs $(PROG_BIN) ## fettle beside its peers, one table (T=name: one benchmark of tests/bench; LONG=1: all sizes)
 	@sh tests/bench/bench.sh $(T)
