@@ -258,8 +258,8 @@ static void test_a_confirm_stage_is_cut_short_for_the_fix(void **state)
 	_cleanup_free_ char *reason = NULL;
 
 	(void)state;
-	world_open_with(&w, 3, "budget = { trials = 105 }");
-	run(&w, "{\"effects\": {\"A=1\": 0.3, \"B=1\": 0.02}, \"sd_run\": 0.02}");
+	world_open_with(&w, 4, "budget = { trials = 105 }");
+	run(&w, "{\"effects\": {\"A=1\": 0.3, \"B=1\": 0.02}, \"sd_run\": 0.02, \"fixed\": true}");
 	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
 	assert_int_equal(accepted(&w), 1);
 	assert_outcome(&w, "B", "inconclusive");
@@ -317,7 +317,7 @@ static void test_any_budget_keeps_what_it_can(void **state)
 		fields = xasprintf("budget = { trials = %d }", (int)most);
 		world_open_with(&w, (uint64_t)i + 1, fields);
 		run(&w, "{\"effects\": {\"A=1\": 0.3, \"B=1\": 0.05}, \"sd_run\": 0.01, "
-			"\"in_memory\": true}");
+			"\"in_memory\": true, \"fixed\": true}");
 		at = accepted(&w) ? spent_at_first_win(&w) : -1;
 		if (at >= 0 && most - at >= 16 + 6) {
 			assert_int_equal(state_of(&w), CAMPAIGN_DONE);
