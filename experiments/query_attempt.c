@@ -154,11 +154,12 @@ static int make_plan(struct db *db, int64_t campaign, const int64_t *blocks, siz
 static int plan(struct db *db, int64_t campaign, const int64_t *blocks, size_t n,
 		const char *scheduler, int64_t now_us, struct plan *p, struct err *e)
 {
-	int rc = db_begin(db, "plan an allocation", e);
+	bool own;
+	int rc = db_enter(db, "plan an allocation", &own, e);
 
 	if (rc < 0)
 		return rc;
-	return db_leave(db, true, make_plan(db, campaign, blocks, n, scheduler, now_us, p, e), e);
+	return db_leave(db, own, make_plan(db, campaign, blocks, n, scheduler, now_us, p, e), e);
 }
 
 int query_allocation_plan(struct db *db, int64_t campaign, const int64_t *blocks, size_t n,

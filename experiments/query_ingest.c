@@ -88,9 +88,23 @@ struct target {
 	char *hash; /* of what was ingested; NULL: nothing yet */
 };
 
+struct known_row {
+	char *name;
+	int64_t id;
+};
+/* Rows that this attempt's values were found to need: a trial has the same ones as the last, in the
+ * same order, so the next is nearly always behind the one before. */
+struct known {
+	struct known_row *v;
+	size_t n, cap, at;
+};
+/* Above this, asking the database is cheaper than looking for what is not there. */
+enum { KNOWN_MAX = 2048 };
+
 struct ingest {
 	struct db *db;
 	const struct target *t;
+	struct known defs, labels;
 	int64_t now_us;
 	size_t refused;
 	struct err *e;
@@ -126,6 +140,37 @@ static int note(const struct ingest *in, const char *kind, const char *text)
 	return stmt_run(&s);
 }
 
+/* -- what is known already ------------------------------------------------------------------- */
+
+static int64_t known_find(struct known *k, const char *name)
+{
+	for (size_t i = 0; i < k->n; i++) {
+		size_t at = (k->at + i) % k->n;
+
+		if (strcmp(k->v[at].name, name) == 0) {
+			k->at = at;
+			return k->v[at].id;
+		}
+	}
+	return 0;
+}
+
+static void known_add(struct known *k, const char *name, int64_t id)
+{
+	if (k->n >= KNOWN_MAX)
+		return;
+	k->v = xgrow(k->v, k->n, &k->cap, sizeof *k->v);
+	k->v[k->n].name = xstrdup(name);
+	k->v[k->n++].id = id;
+}
+
+static void known_done(struct known *k)
+{
+	for (size_t i = 0; i < k->n; i++)
+		free(k->v[i].name);
+	free(k->v);
+}
+
 /* -- metrics --------------------------------------------------------------------------------- */
 
 /* Sort "k=v,k=v" by key so that one set of labels is one row. Heap. */
@@ -152,7 +197,7 @@ static char *canonical_labels(const char *labels)
 	return buf_take(&b);
 }
 
-static int label_id(const struct ingest *in, const char *labels, int64_t *id)
+static int find_labels(const struct ingest *in, const char *labels, int64_t *id)
 {
 	_cleanup_free_ char *text = canonical_labels(labels);
 	struct stmt s = stmt_open(in->db, SQL(LABEL_GET), "store the labels", in->e);
@@ -169,6 +214,16 @@ static int label_id(const struct ingest *in, const char *labels, int64_t *id)
 	bind_text(&s, ":labels", text);
 	rc = stmt_run(&s);
 	*id = db_last_id(in->db);
+	return rc;
+}
+
+static int label_id(struct ingest *in, const char *labels, int64_t *id)
+{
+	int rc = 0;
+
+	*id = known_find(&in->labels, labels);
+	if (*id == 0 && (rc = find_labels(in, labels, id)) == 0)
+		known_add(&in->labels, labels, *id);
 	return rc;
 }
 
@@ -194,8 +249,8 @@ static int write_def(const struct ingest *in, const char *name, const struct met
 
 /* The metric's row, made at its first value and set right when the catalogue of a newer program
  * says something else. One that only the recipe knows has no unit and no bounds. */
-static int def_id(const struct ingest *in, const char *name, const struct metric_def *d,
-		  int64_t *id)
+static int find_def(const struct ingest *in, const char *name, const struct metric_def *d,
+		    int64_t *id)
 {
 	struct stmt s = stmt_open(in->db, SQL(DEF_GET), "store the metric", in->e);
 	bool same = false;
@@ -216,6 +271,16 @@ static int def_id(const struct ingest *in, const char *name, const struct metric
 	rc = write_def(in, name, d, *id > 0);
 	if (*id == 0)
 		*id = db_last_id(in->db);
+	return rc;
+}
+
+static int def_id(struct ingest *in, const char *name, const struct metric_def *d, int64_t *id)
+{
+	int rc = 0;
+
+	*id = known_find(&in->defs, name);
+	if (*id == 0 && (rc = find_def(in, name, d, id)) == 0)
+		known_add(&in->defs, name, *id);
 	return rc;
 }
 
@@ -490,6 +555,8 @@ int query_attempt_ingest(struct db *db, int64_t attempt_id, const char *manifest
 		}
 	}
 	rc = db_leave(db, own, rc, e);
+	known_done(&in.defs);
+	known_done(&in.labels);
 	free(t.hash);
 	if (rc == 0)
 		*again = seen;
@@ -680,6 +747,8 @@ int query_attempt_reread(struct db *db, int64_t attempt_id, const char *manifest
 	if (rc == 0)
 		rc = replace_all(&in, manifest_hash, trials, n, out);
 	rc = db_leave(db, own, rc, e);
+	known_done(&in.defs);
+	known_done(&in.labels);
 	free(t.hash);
 	if (rc < 0)
 		reread_done(out);

@@ -430,15 +430,31 @@ static void tell_started(struct campaign *c, const struct block_row *const *crew
 	buf_free(&b);
 }
 
-/* Plan an allocation of these blocks; the facts are loaded again. */
-static int plan(struct campaign *c, const int64_t *ids, size_t n, int64_t *allocation,
-		struct err *e)
+/* In an open transaction: the blocks and their allocation. */
+static int plan_inside(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
+		       int64_t *allocation, struct err *e)
 {
-	int64_t stage = c->facts.stages[c->facts.n_stages - 1].id;
+	size_t most = next_blocks(c, s), n = 0;
+	_cleanup_free_ int64_t *ids = xcalloc(most, sizeof *ids);
 	char token[64];
-	int rc = query_allocation_plan(c->ws->db, c->row.id, ids, n, c->sched->name,
-				       clock_utc_us(c->ws->clock), allocation, token, e);
+	int rc = gather(c, s, ops, most, ids, &n, e);
 
+	return rc < 0 ? rc
+		      : query_allocation_plan(c->ws->db, c->row.id, ids, n, c->sched->name,
+					      clock_utc_us(c->ws->clock), allocation, token, e);
+}
+
+/* Plan an allocation, in one commit; the facts are loaded again. */
+static int plan(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
+		int64_t *allocation, struct err *e)
+{
+	int64_t stage = s->id;
+	int rc = db_begin(c->ws->db, "plan blocks", e);
+
+	if (rc == 0 && (rc = plan_inside(c, s, ops, allocation, e)) == 0)
+		rc = db_commit(c->ws->db, e);
+	if (rc < 0)
+		db_rollback(c->ws->db);
 	if (rc < 0 || (rc = facts_load_blocks(c, e)) < 0)
 		return rc;
 	if (c->facts.n_stages == 0 || c->facts.stages[c->facts.n_stages - 1].id != stage)
@@ -449,13 +465,12 @@ static int plan(struct campaign *c, const int64_t *ids, size_t n, int64_t *alloc
 int allocation_start(struct campaign *c, const struct stage_row *s, const struct stage_ops *ops,
 		     struct err *e)
 {
-	size_t most = next_blocks(c, s), n = 0;
-	_cleanup_free_ int64_t *ids = xcalloc(most, sizeof *ids);
 	_cleanup_free_ const struct block_row **crew = NULL;
 	int64_t allocation = 0;
-	int rc = gather(c, s, ops, most, ids, &n, e);
+	size_t n;
+	int rc = plan(c, s, ops, &allocation, e);
 
-	if (rc < 0 || (rc = plan(c, ids, n, &allocation, e)) < 0)
+	if (rc < 0)
 		return rc;
 	s = &c->facts.stages[c->facts.n_stages - 1];
 	crew = xcalloc(c->facts.n_blocks + 1, sizeof *crew);

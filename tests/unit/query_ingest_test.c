@@ -181,6 +181,39 @@ static void values_out_of_range_are_left_out_and_told(void **state)
 	db_close(st.db);
 }
 
+/* Its metric and its labels are looked for once an attempt. */
+static void a_value_costs_one_statement(void **state)
+{
+	static const char *const labels[] = {"rank=1", "rank=0", "b=1,a=2", "a=2,b=1"};
+	enum { EACH = 10 };
+	struct store st = store_new(":memory:");
+	struct trial_result *t = store_trials(st.arm, PAIRS);
+	int64_t attempt = store_plan(&st, st.block), commits, before, after;
+	struct err e = {0};
+	bool again;
+
+	(void)state;
+	for (int i = 0; i < TRIALS; i++)
+		for (int k = 0; k < EACH * (int)ARRAY_LEN(labels); k++) {
+			char stat[8];
+
+			snprintf(stat, sizeof stat, "p%d", k / 4);
+			trial_result_metric(&t[i], k % 2 ? "loss" : "step_time_ms", stat,
+					    labels[k % 4], 100 + k);
+		}
+	db_counters(st.db, &commits, &before);
+	assert_ok(ingest(&st, attempt, "h1", t, TRIALS, &again, &e));
+	db_counters(st.db, &commits, &after);
+	assert_true(after - before < TRIALS * (EACH * (int64_t)ARRAY_LEN(labels) + 4) + 20);
+	assert_int_equal(store_count(st.db, "SELECT count(*) FROM metric m JOIN metric_def d ON "
+					    "d.id = m.def JOIN labelset l ON l.id = m.label "
+					    "WHERE (d.name = 'loss') = (l.labels IN ('rank=0', "
+					    "'a=2,b=1') AND m.value % 2 = 1) AND l.labels <> ''"),
+			 TRIALS * EACH * (int64_t)ARRAY_LEN(labels));
+	store_trials_free(t, PAIRS);
+	db_close(st.db);
+}
+
 static void a_flood_of_bad_values_is_bounded(void **state)
 {
 	struct store st = store_new(":memory:");
@@ -493,6 +526,7 @@ int main(void)
 		cmocka_unit_test(other_bytes_make_a_conflict_and_the_first_stay),
 		cmocka_unit_test(results_of_an_attempt_given_up_are_late),
 		cmocka_unit_test(values_out_of_range_are_left_out_and_told),
+		cmocka_unit_test(a_value_costs_one_statement),
 		cmocka_unit_test(a_flood_of_bad_values_is_bounded),
 		cmocka_unit_test(labels_are_canonical),
 		cmocka_unit_test(metrics_of_the_recipe_are_allowed),
