@@ -20,11 +20,20 @@ static cJSON *node(const struct json *j)
 	return (cJSON *)(uintptr_t)j;
 }
 
-/* A new node is small: without memory there is no going on (see mem.h). */
+/* Without memory there is no going on (see mem.h): cJSON would leave a member out, or call a good
+ * text malformed, and a block would be written without it, or a good result refused. */
+static void *node_memory(size_t n)
+{
+	return xmalloc(n);
+}
+
+__attribute__((constructor)) static void use_our_memory(void)
+{
+	cJSON_InitHooks(&(cJSON_Hooks){node_memory, free});
+}
+
 static struct json *fresh(cJSON *c)
 {
-	if (!c)
-		abort();
 	return wrap(c);
 }
 

@@ -225,7 +225,7 @@ static int run(char **argv)
 	fprintf(stderr, "%.3f %.3f %.3f %ld\n",
 		(double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9,
 		seconds(u.ru_utime), seconds(u.ru_stime), u.ru_maxrss);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 int main(int argc, char **argv)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Each write of state in turn is the one that fails, or the last thing before fettle is killed, or the first of many
 # that fail: the database is whole, resume comes to the same end, nothing is measured twice and no job is left. A
-# sample of the writes here, each of them with LONG=1. What the agent writes is made up by scheduler fake within the
+# sample of the writes here, each third of them with LONG=1 (STRIDE=1: each; an hour). What the agent writes is made up by scheduler fake within the
 # same process, through the same files; the agent itself is linked statically, where no library can be put before
 # libc: machine.bats fills its disk, resume.bats kills it.
 
@@ -19,7 +19,10 @@ setup_file() {
 	[ "$(wc -l <"$REFERENCE.txt")" -gt 20 ]
 	[ "$(jobs_of "$REFERENCE")" -eq 8 ]
 }
-setup() { W=$BATS_TEST_TMPDIR/w; }
+setup() {
+	W=$BATS_TEST_TMPDIR/w
+	declare -gA tried ended
+}
 
 # disturbed WORKSPACE WITH NTH CALLS [LAST]: a campaign; its errors are in WORKSPACE.err, the call that failed and, at
 # the end, their number in WORKSPACE.told
@@ -52,22 +55,31 @@ rung() {
 	same_as_reference "$W" || return 1
 	# An attempt that could not be submitted, or whose agent could not write, is run again; after a kill none is.
 	again=$(ask "SELECT count(*) FROM attempt WHERE state IN ('lost', 'void') AND reason LIKE '%' || dir || '%'
-		OR state IN ('lost', 'void') AND reason LIKE '%/.fake.json: %' OR state = 'void' AND reason LIKE 'cannot sync %'")
+		OR state IN ('lost', 'void') AND reason LIKE '%/.fake.json: %' OR state = 'void' AND reason LIKE 'cannot sync %'
+		OR state = 'lost' AND reason LIKE 'job f% is ended (failed) and left no done.json%'")
 	[ "$1" != KILL ] || [ "$again" = 0 ] || return 1
 	[ "$(ask 'SELECT count(*) FROM attempt')" = $((8 + again)) ] || return 1
 	jobs=$(jobs_of "$W")
 	[ "$jobs" -ge 8 ] && [ "$jobs" -le $((8 + again)) ] || return 1
-	[ -s "$W/reports/campaign-1.md" ]
+	[ -s "$W/reports/campaign-1.md" ] || return 1
+	tried[$1]=$((${tried[$1]:-0} + 1))
+	[ "$rc" -eq 0 ] || ended[$1]=$((${ended[$1]:-0} + 1))
+}
+
+# How many of each kind, and how many of them ended the program.
+say_tried() {
+	for with in "${!tried[@]}"; do echo "# $with: ${tried[$with]} tried, ${ended[$with]:-0} of them ended fettle" >&3; done
 }
 
 # rungs OF HOW_MANY: which of them, from 1
 rungs() {
-	if [ -n "$LONG" ]; then seq "$1"; else for i in $(seq "$2"); do echo $((i * $1 / ($2 + 1))); done; fi
+	if [ -n "$LONG" ]; then seq 1 "${STRIDE:-3}" "$1"; else for i in $(seq "$2"); do echo $((i * $1 / ($2 + 1))); done; fi
 }
 writes() { sed -n 's/^seen //p' "$REFERENCE.told"; }
 
 @test "killed before the n-th write of state" {
 	for n in $(rungs "$(writes)" 4); do rung KILL "$n" "$CALLS"; done
+	[ -z "$LONG" ] || say_tried
 }
 
 @test "the n-th write of state fails, or each from it on" {
@@ -76,6 +88,7 @@ writes() { sed -n 's/^seen //p' "$REFERENCE.told"; }
 		rung "${with[i % 4]}" "$n" "$CALLS" "${last[i % 4]}"
 		i=$((i + 1))
 	done
+	[ -z "$LONG" ] || say_tried
 }
 
 @test "no memory, once: what was stored stays stored" {
@@ -90,4 +103,5 @@ writes() { sed -n 's/^seen //p' "$REFERENCE.told"; }
 		[ "$rc" -ne 134 ] || aborted=$((aborted + 1))
 	done
 	[ "$aborted" -ge 1 ]
+	[ -z "$LONG" ] || say_tried
 }
