@@ -95,7 +95,7 @@ collect() {
 		24 | 26 | 27 | 28) export FAIL_WITH=ENOSPC FAIL_NTH=$((1 + (hour - 24) * 40)) FAIL_LAST=100000000 ;;
 		48 | 49 | 50) no_answer ;;
 		esac
-		clock_at $at
+		clock_at "$at"
 		case $hour in
 		48 | 49 | 50) waiting_nightly ;;
 		*) nightly ;;
