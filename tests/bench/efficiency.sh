@@ -6,7 +6,7 @@
 #
 #   KEEP=DIR sh tests/bench/efficiency.sh
 #
-# CAMPAIGNS (150; LONG=1: 300) of fettle and of each peer a surface, half as many of TPE, 500 (2,000) simulated ones without
+# CAMPAIGNS (100; LONG=1: 300) of fettle and of each peer a surface, half as many of TPE, 500 (2,000) simulated ones without
 # what helps. Takes about 15 minutes of one core. With KEEP=DIR a surface's rows stay in DIR and are not made again while all
 # that they hang on is the same; SURFACES="one-2 drift" makes these only and writes no report (two shells may share a DIR).
 set -eu
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../.."
 . tests/bench/lib.sh
 scratch efficiency
 campaigns=${CAMPAIGNS:-${LONG:+300}}
-campaigns=${campaigns:-150}
+campaigns=${campaigns:-100}
 nulls=${NULLS:-${LONG:+2000}}
 nulls=${nulls:-500}
 keep=${KEEP:-$dir/keep}
@@ -130,9 +130,9 @@ Made by \`${LONG:+LONG=1 }sh tests/bench/efficiency.sh\` with $("$fettle" --vers
 
 ## What was measured, and how
 
-Surfaces whose truth is known (\`tests/bench/surfaces/*.json\`, each with its source). Seven come from runs on H200: an arm's mean is its truth (within two
-standard errors of the default it is taken as nothing), and what is left between runs, within blocks and between them, is the noise; \`fit.py\` there makes
-both from the runs, which stand in the files. What was not measured together is taken to multiply. Nine are made up.
+Surfaces whose truth is known (\`tests/bench/surfaces/*.json\`, each with its source). Nine are made up, seven come from runs on H200. Of five of these \`fit.py\` there makes the
+truth from the runs, which stand in the files: an arm's mean is its effect (nothing, within two standard errors of the default), what is left between runs, within blocks and between
+them, is the noise. In the other two nearly every arm ran once, or nothing varied; their files say what was taken. What was not measured together is taken to multiply.
 
 *fettle* is the program: \`fettle run\` on scheduler fake, mode standard with its defaults (three rounds share alpha 0.05), a campaign a seed; its
 database is read afterwards. *First win*: runs of A/A, screen and confirm stages until the first setting is accepted, or all of them where none is. *Validated*: the whole
@@ -150,7 +150,7 @@ order: the noise of allocations, which fettle has to cancel by pairs, does not t
 - *TPE*: Optuna at its defaults, in memory, the default as first trial, a trial the mean of 3 runs, as many runs as whole campaigns of fettle. *Grid*: all configurations, 3 runs each.
 
 *Found*: the recommended configuration is less than 1 % (min_effect) worse than the best one; for single winners, than the best single setting. *Not real*: its true gain is zero or less. *Idle part*: one of its settings
-can be left out without loss. In brackets 95 % intervals (Wilson), after ± two standard errors. Campaigns a surface: $campaigns of fettle and each peer, $((campaigns / 2)) of TPE, $nulls simulated.
+can be left out without loss. In brackets 95 % intervals (Wilson), after ± two standard errors. Campaigns a surface: $campaigns or more of fettle and of each peer, half as many of TPE, $nulls or more simulated.
 
 $(show surfaces_table)
 
