@@ -58,7 +58,7 @@ int capture_open(const char *dir, int64_t log_bytes, capture_line_f f, void *ctx
 	c->tail_max = log_bytes / 4 < TAIL_MAX ? log_bytes / 4 : TAIL_MAX;
 	c->head_max = log_bytes - c->tail_max;
 	c->last_mark.offset = -1;
-	c->hash = XXH3_createState();
+	c->hash = xchecked(XXH3_createState());
 	XXH3_128bits_reset(c->hash);
 	c->f = f;
 	c->ctx = ctx;

@@ -56,8 +56,8 @@ static int compile(struct stepcount *w, struct err *e)
 	}
 	pcre2_jit_compile(w->code,
 			  PCRE2_JIT_COMPLETE); /* refused on hardened nodes: then interpreted */
-	w->data = pcre2_match_data_create(1, NULL);
-	w->limits = pcre2_match_context_create(NULL);
+	w->data = xchecked(pcre2_match_data_create(1, NULL));
+	w->limits = xchecked(pcre2_match_context_create(NULL));
 	pcre2_set_match_limit(w->limits, MATCH_LIMIT);
 	pcre2_set_depth_limit(w->limits, DEPTH_LIMIT);
 	pcre2_set_heap_limit(w->limits, HEAP_LIMIT_KIB);

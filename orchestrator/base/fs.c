@@ -466,7 +466,7 @@ int fs_hash_file(const char *path, char out[33], struct err *e)
 
 	if (fd < 0)
 		return err_sys(e, code_of_errno(), "cannot open %s", path);
-	state = XXH3_createState();
+	state = xchecked(XXH3_createState());
 	XXH3_128bits_reset(state);
 	while ((n = read(fd, chunk, CHUNK_BYTES)) > 0 || (n < 0 && errno == EINTR))
 		if (n > 0)

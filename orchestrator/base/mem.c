@@ -9,7 +9,7 @@
 
 enum { GROW_FIRST = 8 }; /* most lists are shorter; the next sizes are 16, 32, ... */
 
-static void *checked(void *p)
+void *xchecked(void *p)
 {
 	if (!p) {
 		fputs("fettle: error: out of memory\n", stderr);
@@ -20,12 +20,12 @@ static void *checked(void *p)
 
 void *xmalloc(size_t n)
 {
-	return checked(malloc(n ? n : 1));
+	return xchecked(malloc(n ? n : 1));
 }
 
 void *xcalloc(size_t n, size_t size)
 {
-	return checked(calloc(n ? n : 1, size ? size : 1));
+	return xchecked(calloc(n ? n : 1, size ? size : 1));
 }
 
 void *xrealloc(void *p, size_t n, size_t size)
@@ -33,8 +33,8 @@ void *xrealloc(void *p, size_t n, size_t size)
 	size_t bytes;
 
 	if (__builtin_mul_overflow(n, size, &bytes))
-		return checked(NULL);
-	return checked(realloc(p, bytes ? bytes : 1));
+		return xchecked(NULL);
+	return xchecked(realloc(p, bytes ? bytes : 1));
 }
 
 char *xstrdup(const char *s)
@@ -61,7 +61,7 @@ char *xasprintf(const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vasprintf(&p, fmt, ap);
 	va_end(ap);
-	return n < 0 ? checked(NULL) : p;
+	return n < 0 ? xchecked(NULL) : p;
 }
 
 void *xgrow(void *array, size_t n, size_t *cap, size_t size)

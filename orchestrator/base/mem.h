@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+void *xchecked(void *p); /* what a library has allocated; NULL aborts */
 void *xmalloc(size_t n);
 void *xcalloc(size_t n, size_t size); /* zeroed; aborts on overflow of n * size */
 void *xrealloc(void *p, size_t n, size_t size);

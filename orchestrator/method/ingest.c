@@ -128,8 +128,8 @@ static char *search_output(const char *path, const char *pattern)
 
 	if (!re)
 		return NULL;
-	m = pcre2_match_data_create_from_pattern(re, NULL);
-	mc = pcre2_match_context_create(NULL);
+	m = xchecked(pcre2_match_data_create_from_pattern(re, NULL));
+	mc = xchecked(pcre2_match_context_create(NULL));
 	pcre2_set_match_limit(mc, MATCH_LIMIT);
 	if (fs_read(path, ACK_SEARCH_MAX_BYTES, &text, NULL) == 0 && text.data)
 		rc = pcre2_match(re, (PCRE2_SPTR)text.data, text.len, 0, 0, m, mc);

@@ -67,7 +67,7 @@ static bool sum_fits(const unsigned char *head)
 static int content(struct reading *r, int64_t bytes, char hash[33], char **text, struct err *e)
 {
 	_cleanup_free_ char *chunk = xmalloc(CHUNK);
-	XXH3_state_t *state = XXH3_createState();
+	XXH3_state_t *state = xchecked(XXH3_createState());
 	struct buf kept = {0};
 	XXH128_hash_t digest;
 	int rc = 0;
