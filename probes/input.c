@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "probes/vec.h"
 
@@ -352,4 +354,14 @@ void input_finish(struct input *in)
 	drop_bom(in);
 	deliver(in, in->had_cr, false);
 	in->in_line = false;
+}
+
+gzFile input_open(const char *path)
+{
+	int fd = fs_open(path);
+	gzFile f = fd < 0 ? NULL : gzdopen(fd, "rb");
+
+	if (fd >= 0 && !f)
+		close(fd);
+	return f;
 }

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <zlib.h>
 
 #include "probes/num.h"
 
@@ -52,6 +53,9 @@ void input_finish(
 	struct input *in); /* delivers a last line without LF; nothing may be fed after it */
 void input_free(struct input *in);           /* NULL is fine */
 int64_t input_lines(const struct input *in); /* physical lines so far */
+
+/* fs_open() with gzopen(): plain or packed. NULL with errno. */
+gzFile input_open(const char *path);
 
 struct span input_span(const struct input_line *l); /* all of its text */
 

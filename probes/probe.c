@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "orchestrator/base/mem.h"
+#include "probes/input.h"
 
 enum {
 	SNIFF_SURE = 50,     /* a lower score is a guess, and a guess would give wrong numbers */
@@ -121,7 +122,7 @@ enum probe_status probe_file(const struct probe *p, const struct probe_context *
 	*err = (struct err){.code = ERR_OK};
 	if (!named.file)
 		named.file = path;
-	f = gzopen(path, "rbe");
+	f = input_open(path);
 	if (!f) {
 		if (errno != ENOENT)
 			err_sys(err, ERR_IO, "%s", path);

@@ -48,10 +48,19 @@ static int read_all(int fd, const char *path, size_t max, struct buf *out, struc
 	return 0;
 }
 
+int fs_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, 0);
+	return fd;
+}
+
 int fs_read(const char *path, size_t max, struct buf *out, struct err *e)
 {
 	size_t start = out->len;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = fs_open(path);
 	int rc;
 
 	if (fd < 0)
@@ -462,7 +471,7 @@ int fs_hash_file(const char *path, char out[33], struct err *e)
 	_cleanup_free_ char *chunk = xmalloc(CHUNK_BYTES);
 	XXH3_state_t *state;
 	ssize_t n;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = fs_open(path);
 
 	if (fd < 0)
 		return err_sys(e, code_of_errno(), "cannot open %s", path);

@@ -10,6 +10,9 @@
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/str.h"
 
+/* open(2) for reading: a descriptor, or -1 with errno. Only reads wait: a pipe without a writer,
+ * which a workload may leave where a file is expected, is empty instead of waited for. */
+int fs_open(const char *path);
 /* Append the whole file to out; more than max bytes is ERR_LIMIT. ERR_NOT_FOUND when absent. */
 int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
 

@@ -14,6 +14,7 @@
 #include "orchestrator/cmd/listing.h"
 #include "orchestrator/cmd/pivot.h"
 #include "orchestrator/report/text.h"
+#include "probes/input.h"
 #include "probes/probe.h"
 #include "probes/timeline.h"
 #include "probes/trace.h"
@@ -434,7 +435,7 @@ static int choose(const struct args *a, const char *file, struct choice *out, st
 		out->probe = probe_find(a->as ? a->as : "pattern");
 		return out->probe ? 0 : unknown_probe(a->as ? a->as : "pattern", e);
 	}
-	if (!(f = gzopen(file, "rbe")))
+	if (!(f = input_open(file)))
 		return drive_not_there(file, e);
 	head = xmalloc(HEAD_BYTES);
 	n = gzread(f, head, HEAD_BYTES);

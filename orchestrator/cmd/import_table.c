@@ -178,7 +178,7 @@ int import_read(const char *file, const struct import_rules *rules, struct impor
 		struct err *e)
 {
 	struct reader r = {.rules = rules, .table = out, .e = e};
-	gzFile f = gzopen(file, "rbe");
+	gzFile f = input_open(file);
 	_cleanup_free_ char *chunk = NULL;
 	struct input *in;
 	int n, z;

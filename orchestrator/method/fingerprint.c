@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "experiments/history.h"
 #include "orchestrator/base/fs.h"
@@ -142,19 +143,19 @@ static void add_nccl(const char *dir, struct attempt_files *a)
 	char name[24];
 	_cleanup_free_ char *path = NULL, *text = xmalloc(HEAD_BYTES + 1);
 	char *at;
-	size_t n;
-	FILE *f;
+	ssize_t n;
+	int fd;
 
 	if (a->n == 0)
 		return;
 	snprintf(name, sizeof name, "t%02d/out", a->trials[0].slot);
 	path = fs_join(dir, name);
-	if (!(f = fopen(path, "re")))
+	if ((fd = fs_open(path)) < 0)
 		return;
-	n = fread(text, 1, HEAD_BYTES, f);
-	fclose(f);
-	text[n] = '\0';
-	at = memmem(text, n, says, strlen(says));
+	n = read(fd, text, HEAD_BYTES);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = memmem(text, n > 0 ? (size_t)n : 0, says, strlen(says));
 	if (!at)
 		return;
 	at += strlen(says);

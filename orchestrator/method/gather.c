@@ -11,6 +11,7 @@
 #include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "probes/emit.h"
+#include "probes/input.h"
 #include "probes/timeline.h"
 #include "probes/trace.h"
 
@@ -200,7 +201,7 @@ static void take_timeline(void *ctx, struct timeline *t, int rank)
 static const struct probe *probe_of(const char *path)
 {
 	_cleanup_free_ char *head = xmalloc(HEAD_BYTES);
-	gzFile f = gzopen(path, "rbe");
+	gzFile f = input_open(path);
 	int n;
 
 	if (!f)

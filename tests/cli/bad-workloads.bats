@@ -130,3 +130,21 @@ failed_after_one_block() {
 	grep -q 'guard loss: no pair of trials has this metric' "$REPORT"
 	[ "$(sql "SELECT count(*) FROM fix")" = 0 ]
 }
+
+@test "a workload that leaves a pipe where its metrics belong: an empty file, not waited for" {
+	recipe '"sh", "-c", "rm -f $FETTLE_METRICS; mkfifo $FETTLE_METRICS"' "$fast"
+	run timeout -s KILL 120 "$FETTLE" run -q "$BATS_TEST_TMPDIR/own.lua"
+	echo "$output"
+	failed_after_one_block 'ended after 0 of 23 steps'
+}
+
+@test "a pipe among the files that are read is no end of the work" {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	mkfifo pipe.lua
+	recipe '"true"' "$fast" 'schedule = "night"'
+	for words in 'check pipe.lua' 'nightly . --plan' 'probe pipe.lua' 'init pipe.lua' 'history import pipe.lua' 'diagnose pipe.lua'; do
+		run timeout -s KILL 60 $FETTLE $words
+		echo "$words: $status: $output"
+		[ "$status" -lt 5 ]
+	done
+}

@@ -39,6 +39,32 @@ static void read_is_bounded(void **state)
 	buf_free(&b);
 }
 
+static void read_waits_for_no_writer(void **state)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_free_ char *path = fs_join(dir, "pipe");
+	char hash[33], none[33];
+	struct buf b = {0};
+	struct err e = {0};
+	int writer;
+
+	(void)state;
+	assert_return_code(mkfifo(path, 0600), errno);
+	alarm(60); /* without a writer open(2) would wait for ever */
+	assert_ok(fs_read(path, 9, &b, &e));
+	assert_string_equal(b.data, "");
+	assert_ok(fs_hash_file(path, hash, &e));
+	fs_hash("", 0, none);
+	assert_string_equal(hash, none);
+	writer = open(path, O_RDWR | O_CLOEXEC);
+	assert_return_code(writer, errno);
+	assert_int_equal(write(writer, "text", 4), 4);
+	assert_int_equal(fs_read(path, 3, &b, &e), -ERR_LIMIT); /* what is in it is read */
+	close(writer);
+	alarm(0);
+	buf_free(&b);
+}
+
 static void read_says_what_is_absent(void **state)
 {
 	_cleanup_scratch_ char *dir = scratch_new();
@@ -351,6 +377,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(read_is_bounded),
+		cmocka_unit_test(read_waits_for_no_writer),
 		cmocka_unit_test(read_says_what_is_absent),
 		cmocka_unit_test(atomic_write_replaces_with_mode),
 		cmocka_unit_test(a_named_file_may_be_a_pipe_or_a_link),
