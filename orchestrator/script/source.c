@@ -27,20 +27,46 @@ void script_sources_free(struct script_sources *s)
 	memset(s, 0, sizeof(*s));
 }
 
+/* An editor's mark of UTF-8, which Lua takes for a symbol. */
+static void drop_mark(struct buf *text)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	if (str_starts(text->data, mark)) {
+		text->len -= strlen(mark);
+		memmove(text->data, text->data + strlen(mark), text->len + 1);
+	}
+}
+
+static int check_text(const char *path, const struct buf *text, struct err *e)
+{
+	if (text->len > 1 &&
+	    (!memcmp(text->data, "\xff\xfe", 2) || !memcmp(text->data, "\xfe\xff", 2)))
+		return err_set(e, ERR_RECIPE, "%s: is text in UTF-16; save it as UTF-8", path);
+	if (memchr(text->data, '\0', text->len))
+		return err_set(e, ERR_RECIPE,
+			       "%s: holds a NUL byte; a recipe is Lua text, not compiled Lua",
+			       path);
+	return 0;
+}
+
 int source_read(const char *name, const char *path, struct script_source *out, struct err *e)
 {
 	struct buf text = {0};
 	int rc = fs_read(path, SOURCE_BYTES_MAX, &text, e);
 
-	if (!rc && text.len && memchr(text.data, '\0', text.len))
-		rc = err_set(e, ERR_RECIPE,
-			     "%s: holds a NUL byte; a recipe is Lua text, not compiled Lua", path);
+	if (rc == -ERR_LIMIT)
+		rc = err_set(e, ERR_RECIPE, "%s is larger than %d MiB; a recipe is Lua text", path,
+			     SOURCE_BYTES_MAX >> 20);
+	if (rc == 0)
+		rc = check_text(path, &text, e);
 	if (rc) {
 		buf_free(&text);
 		return rc;
 	}
+	drop_mark(&text);
 	memset(out, 0, sizeof(*out));
-	fs_hash(text.data ? text.data : "", text.len, out->hash);
+	fs_hash(text.data, text.len, out->hash);
 	out->name = xstrdup(name);
 	out->path = fs_absolute(path, NULL);
 	if (!out->path)

@@ -70,6 +70,44 @@ static void test_bad_recipes(void **state)
 	assert_true(n >= 40);
 }
 
+#define GOOD                                                               \
+	"return { name = 'c', objective = 'throughput_samples_per_s',\r\n" \
+	"workload = { command = { 'true' } } }\r\n"
+
+/* What other systems' editors write: a mark of UTF-8 and CRLF are read over; UTF-16 is named. */
+static void test_other_editors(void **state)
+{
+	_cleanup_scratch_ char *dir = scratch_new();
+	_cleanup_free_ char *path = fs_join(dir, "c.lua");
+	_cleanup_free_ char *big = xmalloc((1 << 20) + 1);
+	struct err e = {0};
+	char hash[33];
+
+	(void)state;
+	fs_hash(GOOD, strlen(GOOD), hash);
+	{
+		_cleanup_loaded_ struct loaded l = load_text(dir, "\xef\xbb\xbf" GOOD);
+
+		assert_ok(l.rc);
+		assert_string_equal(l.sources.v[0].hash, hash);
+	}
+	assert_ok(fs_write_atomic(path, "\xff\xfer\0e\0t\0", 8, 0600, &e));
+	{
+		_cleanup_loaded_ struct loaded l = load_file(path, NULL);
+
+		assert_int_equal(l.rc, -ERR_RECIPE);
+		assert_contains(l.e.text, "save it as UTF-8");
+	}
+	memset(big, ' ', (1 << 20) + 1);
+	assert_ok(fs_write_atomic(path, big, (1 << 20) + 1, 0600, &e));
+	{
+		_cleanup_loaded_ struct loaded l = load_file(path, NULL);
+
+		assert_int_equal(l.rc, -ERR_RECIPE);
+		assert_contains(l.e.text, "larger than 1 MiB");
+	}
+}
+
 static void test_not_a_text(void **state)
 {
 	_cleanup_scratch_ char *dir = scratch_new();
@@ -813,6 +851,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bad_recipes),
 		cmocka_unit_test(test_not_a_text),
+		cmocka_unit_test(test_other_editors),
 		cmocka_unit_test(test_every_field_arrives),
 		cmocka_unit_test(test_knobs_of_a_campaign),
 		cmocka_unit_test(test_reload_gives_the_same_plan),
