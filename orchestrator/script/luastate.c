@@ -526,7 +526,9 @@ lua_State *luastate_open(struct luastate_budget *b, const char *dir)
 
 int luastate_run(lua_State *l, const struct script_source *src, const char *chunk, int results)
 {
-	int status = luaL_loadbufferx(l, src->text, strlen(src->text), chunk, "t");
+	static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8; Lua takes it for a symbol */
+	const char *text = src->text + (str_starts(src->text, mark) ? strlen(mark) : 0);
+	int status = luaL_loadbufferx(l, text, strlen(text), chunk, "t");
 
 	return status ? status : luastate_call(l, 0, results);
 }

@@ -27,17 +27,6 @@ void script_sources_free(struct script_sources *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* An editor's mark of UTF-8, which Lua takes for a symbol. */
-static void drop_mark(struct buf *text)
-{
-	static const char mark[] = "\xef\xbb\xbf";
-
-	if (str_starts(text->data, mark)) {
-		text->len -= strlen(mark);
-		memmove(text->data, text->data + strlen(mark), text->len + 1);
-	}
-}
-
 static int check_text(const char *path, const struct buf *text, struct err *e)
 {
 	if (text->len > 1 &&
@@ -64,7 +53,6 @@ int source_read(const char *name, const char *path, struct script_source *out, s
 		buf_free(&text);
 		return rc;
 	}
-	drop_mark(&text);
 	memset(out, 0, sizeof(*out));
 	fs_hash(text.data, text.len, out->hash);
 	out->name = xstrdup(name);
