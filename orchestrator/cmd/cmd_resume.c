@@ -14,6 +14,8 @@ struct args {
 	double minutes;
 };
 
+enum { MINUTES_MAX = 10000000 }; /* as budget.minutes of a recipe */
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
@@ -23,8 +25,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &a->drive;
 		return 0;
 	case 'm':
-		if (!str_to_double(arg, &a->minutes) || a->minutes <= 0)
-			argp_error(state, "--minutes wants a number above 0, got %s", arg);
+		if (!str_to_double(arg, &a->minutes) || a->minutes <= 0 || a->minutes > MINUTES_MAX)
+			argp_error(state, "--minutes wants a number above 0 and up to %d, got %s",
+				   MINUTES_MAX, arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		return drive_one_campaign(state, arg, &a->campaign);

@@ -43,3 +43,11 @@ setup() {
 	echo "$output"
 	[[ $output == *"Fix: A=1: validated"* ]]
 }
+
+@test "budget: resume --minutes is held to the bounds of a recipe's" {
+	for minutes in 0 -1 nan inf 1e308 10000001; do
+		run "$FETTLE" resume -w ws "--minutes=$minutes"
+		[ "$status" -eq 2 ]
+		[[ $output == *"above 0 and up to 10000000, got $minutes"* ]]
+	done
+}
