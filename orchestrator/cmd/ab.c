@@ -149,12 +149,17 @@ static bool has_options(const struct job_options *o)
 	return false;
 }
 
+static const char *field_text(const struct ab *ab, size_t i)
+{
+	return ab->field[i] || i != AB_METRIC ? ab->field[i] : "trial_wall_s";
+}
+
 static bool has_section(const struct ab *ab, const char *section)
 {
 	if (str_eq(section, "resources") && has_options(ab->options))
 		return true;
 	for (size_t i = 0; i < AB_FIELDS; i++)
-		if (ab->field[i] && str_eq(fields[i].section, section))
+		if (field_text(ab, i) && str_eq(fields[i].section, section))
 			return true;
 	return false;
 }
@@ -169,7 +174,7 @@ static int put_section(struct buf *b, const struct ab *ab, const char *section, 
 	if (*section)
 		buf_printf(b, "%s = {\n", section);
 	for (size_t i = 0; rc == 0 && i < AB_FIELDS; i++) {
-		const char *text = ab->field[i];
+		const char *text = field_text(ab, i);
 
 		if (!text || !str_eq(fields[i].section, section))
 			continue;
@@ -350,8 +355,6 @@ int ab_recipe(const struct ab *ab, const struct kvs *difference, struct buf *b, 
 	    (rc = put_section(b, ab, "resources", e)) == 0 &&
 	    (rc = put_section(b, ab, "budget", e)) == 0)
 		rc = put_section(b, ab, "objective", e);
-	if (!ab->field[AB_METRIC])
-		buf_str(b, "objective = \"trial_wall_s\",\n");
 	if (rc == 0 && (rc = put_guards(b, ab, e)) == 0)
 		rc = put_limits(b, ab, e);
 	put_knob(b, ab, difference);

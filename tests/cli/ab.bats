@@ -152,3 +152,16 @@ ab() {
 	"$FETTLE" report | grep -q '^## Two objectives'
 	"$FETTLE" report | grep -q '^## Cost of a sample'
 }
+
+@test "ab: no option of what is compared is dropped in silence, with the default metric either" {
+	run "$FETTLE" ab --env X=1 --print --stat p95 -- true
+	[ "$status" -eq 0 ]
+	[ "$(grep -c objective <<<"$output")" -eq 1 ]
+	[[ $output == *'metric = "trial_wall_s"'*'stat = "p95"'* ]]
+	for wrong in --stat=x --better=x; do
+		ab -s fake --env X=1 "$wrong" -- true
+		[ "$status" -eq 2 ]
+		[[ $output == *"objective.${wrong:2:3}"*'"x"'* ]]
+	done
+	[ ! -e "$FETTLE_WORKSPACE" ]
+}
