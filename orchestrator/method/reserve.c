@@ -21,6 +21,10 @@
  * share of attempts that are void is known from few of them. */
 static const double MARGIN = 1.2;
 
+enum {
+	OPENINGS_COUNTED = 32 /* a fortnight of nights: each is an opening and a closing */
+};
+
 /* -- what is left ------------------------------------------------------------------------------ */
 
 int reserve_load_rates(struct campaign *c, struct err *e)
@@ -41,16 +45,20 @@ int reserve_load_rates(struct campaign *c, struct err *e)
 	return 0;
 }
 
-/* Seconds until then in which the window lets blocks run. */
+/* Seconds until then in which the window lets blocks run; INFINITY where it opens so often until
+ * then that nothing is decided by it yet, and counting the nights of years would cost more. */
 static double open_s(const struct campaign *c, int64_t until_us)
 {
 	const struct budget *b = &c->recipe->budget;
 	int64_t at = clock_utc_us(c->ws->clock);
 	double sum = 0;
+	int openings = 0;
 
 	while (at < until_us) {
 		struct hours_state s;
 
+		if (++openings > OPENINGS_COUNTED)
+			return INFINITY;
 		hours_both_at(&b->window, &b->site_window, at, &s);
 		if (s.open) {
 			int64_t end = s.closes_us < until_us ? s.closes_us : until_us;
