@@ -93,14 +93,26 @@ static void add_command(struct reading *r, const struct shell_command *c)
 			add_word(r, c, &c->words.v[i], unset);
 }
 
+/* Bytes of an editor's mark of UTF-8, which is told. */
+static size_t mark_of_utf8(struct lint_input *in, const char *file, const char *text)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	if (!str_starts(text, mark))
+		return 0;
+	lint_input_text(in, "marked_file", file);
+	return strlen(mark);
+}
+
 void lint_input_env(struct lint_input *in, const char *file, const char *text, size_t n)
 {
-	struct reading r = {.in = in, .file = file, .text = text};
+	size_t mark = mark_of_utf8(in, file, text);
+	struct reading r = {.in = in, .file = file, .text = text + mark};
 	struct shell s;
 
 	if (memmem(text, n, "\r\n", 2))
 		lint_input_text(in, "dos_file", file);
-	shell_read(text, n, 1, &s);
+	shell_read(text + mark, n - mark, 1, &s);
 	for (size_t i = 0; i < s.n; i++)
 		add_command(&r, &s.v[i]);
 	shell_free(&s);
@@ -129,6 +141,7 @@ static void conf_line(struct lint_input *in, const char *file, int line, const c
 
 void lint_input_conf(struct lint_input *in, const char *file, const char *text)
 {
+	text += mark_of_utf8(in, file, text);
 	for (int line = 1; *text; line++) {
 		size_t n = strcspn(text, "\n");
 

@@ -111,6 +111,10 @@ return rules {
 		return x.dos_file and wrong("the file has DOS line breaks: a shell makes a carriage return part of each value",
 			"dos2unix " .. x.dos_file, { file = x.dos_file, line = 1 }) or nil
 	end },
+	{ name = "utf8_mark", all = function(x)
+		return x.marked_file and wrong("the file begins with a mark of UTF-8 (BOM), taken for part of the first name: it is not set",
+			"sed -i '1s/^\\xef\\xbb\\xbf//' " .. x.marked_file, { file = x.marked_file, line = 1 }) or nil
+	end },
 	{ name = "debug_left_on", setting = function(s)
 		local value = s.value and not s.dynamic and s.value
 		if s.name == "CUDA_LAUNCH_BLOCKING" and value == "1" then

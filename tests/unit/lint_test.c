@@ -193,6 +193,22 @@ static void test_one_file_says_several_things(void **state)
 	assert_int_equal(l.f[2].line, 2);
 }
 
+/* As invisible as it is harmful; the line that it spoils is checked all the same. */
+static void test_mark_of_utf8(void **state)
+{
+	static const char text[] = "\xef\xbb\xbfNCCL_ALGOS=Ring\n";
+	struct lint_input *in = lint_input_new();
+	_cleanup_linted_ struct linted env = lint_env(text, ""), conf = {0};
+
+	(void)state;
+	lint_input_conf(in, "nccl.conf", text);
+	conf = lint_these(in);
+	assert_non_null(lint_found(&env, "utf8_mark"));
+	assert_non_null(lint_found(&env, "nccl_name"));
+	assert_non_null(lint_found(&conf, "utf8_mark"));
+	assert_non_null(lint_found(&conf, "nccl_name"));
+}
+
 static void test_all_ranks_agree(void **state)
 {
 	_cleanup_linted_ struct linted l = lint_env(
@@ -345,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_training_is_no_setting_of_the_system),
 		cmocka_unit_test(test_the_workload_says_what_it_runs_on),
 		cmocka_unit_test(test_one_file_says_several_things),
+		cmocka_unit_test(test_mark_of_utf8),
 		cmocka_unit_test(test_all_ranks_agree),
 		cmocka_unit_test(test_a_script_has_variables_of_its_own),
 		cmocka_unit_test(test_what_the_environment_overwrites),
