@@ -112,7 +112,7 @@ return rules {
 			"dos2unix " .. x.dos_file, { file = x.dos_file, line = 1 }) or nil
 	end },
 	{ name = "utf8_mark", all = function(x)
-		return x.marked_file and wrong("the file begins with a mark of UTF-8 (BOM), taken for part of the first name: it is not set",
+		return x.marked_file and wrong("the file begins with a mark of UTF-8 (BOM), which spoils its first name",
 			"sed -i '1s/^\\xef\\xbb\\xbf//' " .. x.marked_file, { file = x.marked_file, line = 1 }) or nil
 	end },
 	{ name = "debug_left_on", setting = function(s)
