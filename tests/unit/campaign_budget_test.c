@@ -302,10 +302,11 @@ static double room_until(const char *window, int days)
 	enum campaign_step step;
 	struct campaign *c = NULL;
 	struct world w;
+	struct tm tm;
 	struct err e = {0};
 	double room;
 
-	strftime(until, sizeof until, "%Y-%m-%d %H:%M UTC", gmtime(&at));
+	strftime(until, sizeof until, "%Y-%m-%d %H:%M UTC", gmtime_r(&at, &tm));
 	fields = xasprintf("budget = { deadline = \"%s\"%s }", until, window);
 	world_open_with(&w, 1, fields);
 	assert_false(drive(&w, TWO "}", 12));
