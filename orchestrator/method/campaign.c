@@ -540,9 +540,13 @@ static int too_many_dropped(struct campaign *c, struct err *e)
 
 static int budget_over(struct campaign *c, struct err *e)
 {
-	_cleanup_free_ char *reason = xasprintf(
-		"the budget of %s is used up; `fettle resume %lld` goes on", c->facts.budget_text,
-		(long long)c->row.id);
+	_cleanup_free_ char *reason =
+		facts_deadline_passed(c)
+			? xasprintf("budget.deadline of the recipe, %s, has passed; to go on, "
+				    "`fettle run` it with a later one or none",
+				    c->recipe->budget.deadline)
+			: xasprintf("the budget of %s is used up; `fettle resume %lld` goes on",
+				    c->facts.budget_text, (long long)c->row.id);
 
 	return stop(c, reason, e);
 }

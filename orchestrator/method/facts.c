@@ -38,15 +38,22 @@ static void count_blocks(struct facts *f)
 	f->valid = f->total - f->n_blocks;
 }
 
+bool facts_deadline_passed(const struct campaign *c)
+{
+	const char *deadline = c->recipe->budget.deadline;
+	int64_t at;
+
+	return deadline && hours_moment(deadline, &at, NULL) == 0 &&
+	       clock_utc_us(c->ws->clock) >= at;
+}
+
 /* Which budget is used up, or NULL. */
 static const char *used_up(const struct campaign *c)
 {
 	const struct budget *b = &c->recipe->budget;
 	double node_h = (c->node_s - c->row.resume_node_s) / 3600;
-	int64_t deadline;
 
-	if (b->deadline && hours_moment(b->deadline, &deadline, NULL) == 0 &&
-	    clock_utc_us(c->ws->clock) >= deadline)
+	if (facts_deadline_passed(c))
 		return "time (its deadline)";
 	if (c->row.deadline_us > 0 && clock_utc_us(c->ws->clock) >= c->row.deadline_us)
 		return "time";

@@ -170,6 +170,7 @@ const struct verdict_row *facts_verdict(const struct facts *f, int64_t hypothesi
 bool facts_block_dropped(const struct block_row *b);
 /* The stage that accepted last, NULL when the default is still the incumbent. */
 const struct stage_row *facts_last_accepted(const struct facts *f);
+bool facts_deadline_passed(const struct campaign *c); /* budget.deadline, which no resume moves */
 /* Knobs that accepted hypotheses changed, each once. */
 size_t facts_changes(const struct facts *f);
 /* The arm that an ablate stage dropped to: the fix without one change; NULL when it kept all. */

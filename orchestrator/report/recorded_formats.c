@@ -140,6 +140,7 @@ const char *const recorded_formats[] = {
 	STORED("quality (%s): %s"),
 	STORED("%zu blocks were lost %d times each; the last reason: %s"),
 	STORED("the budget of %s is used up; `fettle resume %lld` goes on"),
+	STORED("budget.deadline of the recipe, %s, has passed; to go on, `fettle run` it with a later one or none"),
 	STORED("waits for idle nodes, as budget.idle_nodes wants"),
 	STORED("drained: `fettle stop --drain` let the running blocks end"),
 	STORED("stopped by a signal"),

@@ -212,7 +212,8 @@ static void test_the_deadline(void **state)
 	assert_int_equal(go(&w, SLOW), CAMPAIGN_OVER);
 	assert_int_equal(state_of(&w), CAMPAIGN_STOPPED);
 	reason = reason_of(&w);
-	assert_contains(reason, "the budget of time (its deadline) is used up");
+	assert_contains(reason, "budget.deadline of the recipe, 2027-01-15 09:00 UTC, has passed; "
+				"to go on, `fettle run` it with a later one or none");
 	assert_true(count(&w, "SELECT count(*) FROM trial") > 0);
 	/* a resume does not move it */
 	assert_int_equal(go(&w, SLOW), CAMPAIGN_OVER);
