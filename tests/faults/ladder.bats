@@ -95,13 +95,9 @@ writes() { sed -n 's/^seen //p' "$REFERENCE.told"; }
 	disturbed "$W" KILL 1000000000 malloc
 	total=$(sed -n 's/^seen //p' "$W.told")
 	[ "$total" -gt 10000 ]
-	aborted=0
 	many=3
 	[ -z "$LONG" ] || many=200
-	for i in $(seq "$many"); do
-		rung ENOMEM $((i * total / (many + 1))) malloc
-		[ "$rc" -ne 134 ] || aborted=$((aborted + 1))
-	done
-	[ "$aborted" -ge 1 ]
+	for i in $(seq "$many"); do rung ENOMEM $((i * total / (many + 1))) malloc; done
+	[ "${ended[ENOMEM]:-0}" -ge 1 ]
 	[ -z "$LONG" ] || say_tried
 }
