@@ -143,7 +143,8 @@ failed_after_one_block() {
 	mkfifo pipe.lua
 	recipe '"true"' "$fast" 'schedule = "night"'
 	for words in 'check pipe.lua' 'nightly . --plan' 'probe pipe.lua' 'init pipe.lua' 'history import pipe.lua' 'diagnose pipe.lua'; do
-		run timeout -s KILL 60 $FETTLE $words
+		# shellcheck disable=SC2086 # words of our own
+		run timeout -s KILL 60 "$FETTLE" $words
 		echo "$words: $status: $output"
 		[ "$status" -lt 5 ]
 	done
