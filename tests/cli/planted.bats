@@ -114,3 +114,41 @@ outcome() { sql "SELECT coalesce(outcome, state) FROM v_hypothesis WHERE knob = 
 	[ "$status" -eq 0 ]
 	[[ $output == *'!!!! REJECTED: this fix breaks a guard.'* ]]
 }
+
+@test "a knob of the catalogue on a script that knows nothing of fettle: proved where it acts, refuted where its effect is taken out" {
+	cd "$BATS_TEST_TMPDIR"
+	# Readers of a batch, as many as OMP_NUM_THREADS; TURN says whether two of them may read at once.
+	cat >both.py <<-'END'
+		import os, threading, time
+		from concurrent.futures import ThreadPoolExecutor
+		readers = ThreadPoolExecutor(int(os.environ.get("OMP_NUM_THREADS", "1")))
+		turn = threading.Semaphore(TURN)
+		def read(part):
+		    with turn:
+		        time.sleep(0.01)
+		for step in range(1, 41):
+		    list(readers.map(read, range(2)))
+		    print("step", step, flush=True)
+	END
+	cat >threads.lua <<-'END'
+		return {
+			name = "threads", objective = "throughput_steps_per_s", mode = "quick", rounds = 1, min_effect = 0.2,
+			warmup_trials = 0, blocks = { aa = 3, final = 2, soak = 0 },
+			workload = { command = { "/usr/bin/python3", "train.py" }, env = { OMP_NUM_THREADS = "1" },
+				window = { warmup_steps = 3, steps = 20, pattern = "^step " } },
+			knobs = { OMP_NUM_THREADS = { 2 } },
+		}
+	END
+	sed 's/TURN/2/' both.py >train.py
+	"$FETTLE" run -q threads.lua
+	[ "$(outcome OMP_NUM_THREADS)" = accepted ]
+	[ "$(sql "SELECT est > 0.3 FROM v_hypothesis WHERE outcome = 'accepted'")" = 1 ]
+	[ -n "$(sql "SELECT state FROM fix")" ]
+	export FETTLE_WORKSPACE=$BATS_TEST_TMPDIR/without
+	sed 's/TURN/1/' both.py >train.py
+	"$FETTLE" run -q threads.lua
+	outcome OMP_NUM_THREADS # equivalent, unless this machine is so busy that it is not told
+	[ "$(sql "SELECT count(*) FROM v_hypothesis WHERE outcome IN ('accepted', 'invalid')")" = 0 ]
+	[ "$(sql "SELECT count(*) FROM fix")" = 0 ]
+	[ "$(sql "SELECT count(*) FROM effective WHERE key = 'env.OMP_NUM_THREADS' AND value = '2'")" -ge 1 ]
+}
