@@ -10,7 +10,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	sed 's/^	mode = /	budget = { trials = 60 },&/' "$ROOT/tests/fixtures/recipes/fake.lua" >sixty.lua
 	sed 's/^	mode = /	budget = { trials = 20 },&/' "$ROOT/tests/fixtures/recipes/fake.lua" >twenty.lua
-	echo '{"effects": {"A=1": 0.3, "B=1": 0.1}, "sd_run": 0.01}' >truth.json
+	echo '{"effects": {"A=1": 0.3, "B=1": 0.1}, "sd_run": 0.01, "fixed": true}' >truth.json
 }
 
 @test "budget: once a change is accepted the search stops in time for its fix" {

@@ -61,7 +61,7 @@ static void test_fail_slow_makes_an_attempt_void_once(void **state)
 	(void)state;
 	world_open_recipe(&w, 31, RECIPE);
 	run(&w,
-	    "{\"effects\": {\"A=1\": 0.3}, \"sd_run\": 0.01, \"sd_step\": 0.05, \"slow_p\": 0.3}");
+	    "{\"effects\": {\"A=1\": 0.3}, \"sd_run\": 0.01, \"sd_step\": 0.05, \"slow_p\": 0.3, \"fixed\": true}");
 	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
 	assert_outcome(&w, "A", "accepted");
 	assert_int_equal(query_quality(w.ws->db, w.id, &q, &n, NULL), 0);

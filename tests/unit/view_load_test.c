@@ -61,7 +61,8 @@ static void look(struct world *w, struct campaign *c, struct seen *s)
 
 static void test_every_step_of_a_campaign(void **state)
 {
-	static const char spec[] = "{\"effects\": {\"A=1\": 0.02}, \"sd_run\": 0.01}";
+	static const char spec[] = "{\"effects\": {\"A=1\": 0.02}, \"sd_run\": 0.01, "
+				   "\"fixed\": true}";
 	struct campaign_options o = {.sched = sched_find("fake"), .spec = spec};
 	enum campaign_step step = CAMPAIGN_AGAIN;
 	struct campaign *c = NULL;
