@@ -104,30 +104,30 @@ double reserve_room(const struct campaign *c)
 
 /* -- what stages take -------------------------------------------------------------------------- */
 
-static double block_trials(const struct recipe *r, size_t arms)
+double reserve_blocks(const struct recipe *r, size_t arms, size_t blocks)
 {
-	return (double)(arms * (size_t)r->repeats + (size_t)r->warmup_trials);
+	return (double)(blocks * (arms * (size_t)r->repeats + (size_t)r->warmup_trials));
 }
 
 double reserve_ablation(const struct recipe *r, int unit, size_t changes)
 {
 	return changes < 2 ? 0
-			   : (double)unit * (double)design_ablate_blocks(r->mode) *
-				     block_trials(r, changes + 1);
+			   : reserve_blocks(r, changes + 1,
+					    (size_t)unit * design_ablate_blocks(r->mode));
 }
 
 double reserve_final(const struct recipe *r, int unit)
 {
-	double blocks = r->final_blocks > 0 ? r->final_blocks
-					    : (double)unit * (double)design_final_blocks(r->mode);
+	size_t blocks = r->final_blocks > 0 ? (size_t)r->final_blocks
+					    : (size_t)unit * design_final_blocks(r->mode);
 	double soak = r->soak_trials > 0 ? r->soak_trials + r->warmup_trials : 0;
 
-	return r->final_blocks == BLOCKS_NONE ? 0 : blocks * block_trials(r, 2) + soak;
+	return r->final_blocks == BLOCKS_NONE ? 0 : reserve_blocks(r, 2, blocks) + soak;
 }
 
 double reserve_first_look(const struct recipe *r, int unit)
 {
-	return (double)unit * (double)decide_next_look(r->mode, 0) * block_trials(r, 2);
+	return reserve_blocks(r, 2, (size_t)unit * decide_next_look(r->mode, 0));
 }
 
 double reserve_screen(const struct recipe *r, size_t candidates)
@@ -139,11 +139,6 @@ double reserve_screen(const struct recipe *r, size_t candidates)
 double reserve_fix(const struct facts *f, const struct recipe *r, size_t more)
 {
 	return reserve_ablation(r, f->unit, facts_changes(f) + more) + reserve_final(r, f->unit);
-}
-
-double reserve_blocks(const struct recipe *r, size_t arms, size_t blocks)
-{
-	return (double)blocks * block_trials(r, arms);
 }
 
 /* -- an open stage ------------------------------------------------------------------------------
