@@ -3,14 +3,16 @@
 
 #include <errno.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "orchestrator/base/mem.h"
 #include "probes/input.h"
 
 enum {
-	SNIFF_SURE = 50,     /* a lower score is a guess, and a guess would give wrong numbers */
-	PROBE_FITS_MAX = 16, /* a text is of so many formats at once */
+	SNIFF_SURE = 50, /* a lower score is a guess, and a guess would give wrong numbers */
+	PROBES_MAX = 64,
+	SNIFF_PART = 64 * 1024, /* what is looked at once: banners come after warnings */
+	/* NCCL_DEBUG=INFO and DeepSpeed's start take some 100 kB a rank before the first step. */
+	SNIFF_MAX = 256 * 1024 * 1024,
 	READ_CHUNK = 128 * 1024, /* what zlib hands over at once; larger was not faster */
 };
 
@@ -37,33 +39,84 @@ const struct probe *probe_find(const char *name)
 	return NULL;
 }
 
-size_t probe_sniff_all(const char *head, size_t n, const struct probe **out, size_t max)
+/* The score of each probe is the best that it gave to any part of the text. */
+static void score_part(const char *part, size_t n, bool later, int *scores)
 {
-	int scores[PROBE_FITS_MAX];
+	for (size_t i = 0; i < PROBES_MAX && probe_table[i]; i++) {
+		const struct probe *p = probe_table[i];
+		int score = p->sniff && (!later || p->in_logs) ? p->sniff(part, n) : 0;
+
+		scores[i] = score > scores[i] ? score : scores[i];
+	}
+}
+
+static size_t rank_scores(const int *scores, const struct probe **out, size_t max)
+{
+	int of[PROBES_MAX];
 	size_t found = 0;
 
-	if (n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) {
-		head += 3;
-		n -= 3;
-	}
-	max = max < PROBE_FITS_MAX ? max : PROBE_FITS_MAX;
-	for (size_t i = 0; probe_table[i]; i++) {
-		int score = probe_table[i]->sniff ? probe_table[i]->sniff(head, n) : 0;
+	max = max < PROBES_MAX ? max : PROBES_MAX;
+	for (size_t i = 0; i < PROBES_MAX && probe_table[i]; i++) {
 		size_t at = found;
 
-		while (at > 0 && scores[at - 1] < score)
+		while (at > 0 && of[at - 1] < scores[i])
 			at--;
-		if (score < SNIFF_SURE || at == max)
+		if (scores[i] < SNIFF_SURE || at == max)
 			continue;
 		found += found < max;
 		for (size_t k = found - 1; k > at; k--) {
 			out[k] = out[k - 1];
-			scores[k] = scores[k - 1];
+			of[k] = of[k - 1];
 		}
 		out[at] = probe_table[i];
-		scores[at] = score;
+		of[at] = scores[i];
 	}
 	return found;
+}
+
+static void score_head(const char *head, size_t n, int *scores)
+{
+	size_t bom = n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+
+	score_part(head + bom, n - bom, false, scores);
+}
+
+size_t probe_sniff_all(const char *head, size_t n, const struct probe **out, size_t max)
+{
+	int scores[PROBES_MAX] = {0};
+
+	score_head(head, n, scores);
+	return rank_scores(scores, out, max);
+}
+
+/* May what comes later make it another text? */
+static bool may_change(const int *scores)
+{
+	const struct probe *best;
+
+	return !rank_scores(scores, &best, 1) || (best->in_logs && !best->has_steps);
+}
+
+int probe_sniff_file(gzFile f, const struct probe **out, size_t max, size_t *found)
+{
+	_cleanup_free_ char *part = xmalloc(SNIFF_PART);
+	int scores[PROBES_MAX] = {0};
+	int n = gzread(f, part, SNIFF_PART);
+
+	*found = 0;
+	if (n <= 0)
+		return n;
+	score_head(part, (size_t)n, scores);
+	/* A NUL in so few bytes is no log's. */
+	if (!memchr(part, 0, (size_t)n))
+		for (int64_t all = n; all < SNIFF_MAX && may_change(scores); all += n) {
+			n = gzread(f, part, SNIFF_PART);
+			if (n <= 0) /* what can be read counts */
+				break;
+			score_part(part, (size_t)n, true, scores);
+		}
+	*found = rank_scores(scores, out, max);
+	return 1;
 }
 
 const struct probe *probe_sniff(const char *head, size_t n)

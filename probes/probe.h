@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <zlib.h>
 
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/str.h"
@@ -101,6 +102,10 @@ struct probe {
 	/* Score how much the first bytes of a text look like this probe's: 0 (not at all) .. 100
 	 * (certain). May be NULL. */
 	int (*sniff)(const char *head, size_t n);
+	/* Its lines may stand late in the log of a job, behind megabytes of what launchers and NCCL
+	 * say: probe_sniff_file() asks sniff() of later parts too, until one has training's steps.
+	 */
+	bool in_logs, has_steps;
 	int (*open)(const struct probe_context *c, const struct probe_sink *sink,
 		    struct probe_run **out, struct err *e);
 	int (*feed)(struct probe_run *r, const char *bytes, size_t n, struct err *e);
@@ -119,6 +124,9 @@ const struct probe *probe_find(const char *name); /* NULL if unknown */
 const struct probe *probe_sniff(const char *head, size_t n);
 /* All that score so, the best first; their number, at most max. A log may hold several formats. */
 size_t probe_sniff_all(const char *head, size_t n, const struct probe **out, size_t max);
+/* The same for a whole file, of which it reads no more than it must. 1, 0 when the file is empty,
+ * negative when zlib cannot read it; f is then as that left it. */
+int probe_sniff_file(gzFile f, const struct probe **out, size_t max, size_t *found);
 
 /* Read one whole file through a probe (gzip is unpacked). A missing file is PROBE_ABSENT. *e is
  * reset; its code is not ERR_OK when the file could not be read or the context is wrong (bad

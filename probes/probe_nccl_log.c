@@ -884,6 +884,7 @@ const struct probe probe_nccl_log = {
 		   "warnings",
 	.example = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING torchrun train.py",
 	.sniff = nccl_sniff,
+	.in_logs = true,
 	.open = nccl_open,
 	.feed = nccl_feed,
 	.finish = nccl_finish,

@@ -295,6 +295,7 @@ const struct probe probe_slurm_end = {
 	.summary = "how Slurm says that a job or step ended: time limit, memory, node, preemption",
 	.example = "cat slurm-1234.out",
 	.sniff = slurm_sniff,
+	.in_logs = true,
 	.open = slurm_open,
 	.feed = slurm_feed,
 	.finish = slurm_finish,

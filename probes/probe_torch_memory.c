@@ -389,6 +389,7 @@ const struct probe probe_torch_memory = {
 	.summary = "PyTorch's device memory: out-of-memory errors, memory_summary, memory_stats",
 	.example = "python -c 'print(torch.cuda.memory_summary())'",
 	.sniff = memory_sniff,
+	.in_logs = true,
 	.open = memory_open,
 	.feed = train_feed,
 	.finish = train_finish,

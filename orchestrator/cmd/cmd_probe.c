@@ -22,10 +22,8 @@
 extern const struct cmd cmd_probe;
 
 enum {
-	HEAD_BYTES = 64 *
-		     1024, /* what is looked at to tell the kind: banners come after warnings */
-	ALSO_MAX = 8,      /* other formats that a text holds too */
-	RANKS_MAX = 4096,  /* traces that are compared: one a rank */
+	ALSO_MAX = 8,     /* other formats that a text holds too */
+	RANKS_MAX = 4096, /* traces that are compared: one a rank */
 	EXIT_USAGE = 2,
 	EXIT_PERMANENT = 4,
 };
@@ -426,7 +424,6 @@ static int cannot_read(gzFile f, const char *file, struct err *e)
 static int choose(const struct args *a, const char *file, struct choice *out, struct err *e)
 {
 	const struct probe *fits[ALSO_MAX + 1];
-	_cleanup_free_ char *head = NULL;
 	size_t found;
 	gzFile f;
 	int n, rc = 0;
@@ -437,14 +434,12 @@ static int choose(const struct args *a, const char *file, struct choice *out, st
 	}
 	if (!(f = input_open(file)))
 		return drive_not_there(file, e);
-	head = xmalloc(HEAD_BYTES);
-	n = gzread(f, head, HEAD_BYTES);
+	n = probe_sniff_file(f, fits, ARRAY_LEN(fits), &found);
 	if (n < 0)
 		rc = cannot_read(f, file, e);
 	gzclose(f);
 	if (rc < 0)
 		return rc;
-	found = probe_sniff_all(head, (size_t)n, fits, ARRAY_LEN(fits));
 	out->probe = found ? fits[0] : NULL;
 	for (size_t i = 1; i < found; i++)
 		out->also[out->n_also++] = fits[i];

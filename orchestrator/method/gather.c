@@ -16,8 +16,7 @@
 #include "probes/trace.h"
 
 enum {
-	HEAD_BYTES = 64 * 1024, /* what is looked at to tell the kind */
-	DEPTH_MAX = 12,         /* of directories */
+	DEPTH_MAX = 12, /* of directories */
 	RANKS_MAX = 4096,
 	SERIES_MAX = 1 << 16,   /* different (metric, rank, device) of one heap */
 	VALUES_MAX = 1 << 16,   /* of a series that are kept; of more the mean still counts */
@@ -200,15 +199,15 @@ static void take_timeline(void *ctx, struct timeline *t, int rank)
 
 static const struct probe *probe_of(const char *path)
 {
-	_cleanup_free_ char *head = xmalloc(HEAD_BYTES);
+	const struct probe *best;
 	gzFile f = input_open(path);
-	int n;
+	size_t found = 0;
 
 	if (!f)
 		return NULL;
-	n = gzread(f, head, HEAD_BYTES);
+	probe_sniff_file(f, &best, 1, &found);
 	gzclose(f);
-	return n > 0 ? probe_sniff(head, (size_t)n) : NULL;
+	return found ? best : NULL;
 }
 
 void gather_file(struct gather *g, const char *path)

@@ -83,6 +83,49 @@ static void test_sniff(void **state)
 	assert_null(probe_sniff("{\"a\":\n", 6));
 }
 
+/* Writes `line` n times, then `last`, and says what the text is taken for. */
+static size_t kinds(const char *path, const char *line, size_t n, const char *last,
+		    const struct probe **fits, size_t max)
+{
+	gzFile f = gzopen(path, "wbT");
+	size_t found;
+
+	for (size_t i = 0; i < n; i++)
+		gzwrite(f, line, (unsigned)strlen(line));
+	gzwrite(f, last, (unsigned)strlen(last));
+	gzclose(f);
+	f = gzopen(path, "rb");
+	assert_int_equal(probe_sniff_file(f, fits, max, &found), 1);
+	gzclose(f);
+	return found;
+}
+
+/* What a job's launchers say can be longer than any head: its log is known by what comes late. */
+static void test_sniff_late(void **state)
+{
+	static const char step[] = "iter 10: loss 2.5, time 5.0ms, mfu 1.5%\n",
+			  nccl[] = "n1:1:2 [0] NCCL INFO Channel 00/02 : 0 1\n";
+	char dir[] = "/tmp/fettle-sniff-XXXXXX";
+	const struct probe *fits[8];
+	struct buf path = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	buf_printf(&path, "%s/log", dir);
+	assert_int_equal(kinds(path.data, "Loading shard\n", 20000, step, fits, 8), 1);
+	assert_string_equal(fits[0]->name, "train_log");
+	assert_int_equal(kinds(path.data, nccl, 8000, step, fits, 8), 2);
+	assert_string_equal(fits[0]->name, "train_log");
+	assert_string_equal(fits[1]->name, "nccl_log");
+	assert_int_equal(kinds(path.data, nccl, 8000, "done\n", fits, 8), 1);
+	assert_int_equal(kinds(path.data, "Loading shard\n", 20000, "done\n", fits, 8), 0);
+	/* The first lines of a table decide. */
+	assert_int_equal(kinds(path.data, "step,loss\n", 20000, step, fits, 8), 1);
+	assert_string_equal(fits[0]->name, "metrics_csv");
+	assert_int_equal(fs_remove_tree(dir, NULL), 0);
+	buf_free(&path);
+}
+
 static void take_origin(void *ctx, const struct probe_value *v)
 {
 	struct buf *b = ctx;
@@ -206,7 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),   cmocka_unit_test(test_sniff),
 		cmocka_unit_test(test_origin),  cmocka_unit_test(test_file),
-		cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_no_file), cmocka_unit_test(test_sniff_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
