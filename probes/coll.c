@@ -26,7 +26,8 @@ bool coll_emit(struct emit *o, const struct coll *c, bool in_place, const char *
 	emit_label(&ls, "run", span_of(number));
 	tag.labels = ls.v;
 	tag.n_labels = ls.n;
-	return emit_token(o, metric, cell, 1, &tag);
+	return emit_token(o, metric, cell, c->ms && str_eq(metric, "coll_time_us") ? 1000 : 1,
+			  &tag);
 }
 
 bool coll_nccl_version(int64_t code, char out[24])

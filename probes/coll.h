@@ -12,6 +12,7 @@ struct coll {
 	int64_t size_bytes;
 	char type[COLL_WORD_MAX], redop[COLL_WORD_MAX], root[COLL_WORD_MAX], test[COLL_WORD_MAX];
 	int run;      /* tables of one text, from 0 */
+	bool ms;      /* its times are in ms, not us */
 	int64_t t_us; /* -1 unknown */
 };
 

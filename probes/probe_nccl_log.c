@@ -30,6 +30,7 @@
 #include "orchestrator/base/mem.h"
 #include "probes/emit.h"
 #include "probes/nccl_origin.h"
+#include "probes/nccl_words.h"
 #include "probes/probe.h"
 #include "probes/trigger.h"
 
@@ -88,7 +89,7 @@ static const struct {
 	const char *word;
 	enum kind kind;
 } kinds[] = {
-	{" Bytes -> Algo ", KIND_TUNING},
+	{" Bytes -> ", KIND_TUNING},
 	{" via ", KIND_CHANNEL},
 	{" set by environment to ", KIND_ENV},
 	{" set to ", KIND_ENV},
@@ -99,7 +100,7 @@ static const struct {
 	{"ncclComm", KIND_INIT},
 	{"comm 0x", KIND_INIT},
 	{" Init ", KIND_INIT},
-	{"NCCL version ", KIND_VERSION},
+	{"CCL version ", KIND_VERSION},
 	{"NVLS multicast support is", KIND_NVLS},
 	{"Connected ", KIND_CONNECTED},
 	{" : Using ", KIND_DEVICES},
@@ -425,41 +426,12 @@ static bool init_line(struct probe_run *r, const struct message *m)
 	return true;
 }
 
-/* Numbers of 2.21 to 2.24 are those of NCCL's enums. */
-static struct span algo_name(struct span t, const char *const *names, size_t n)
-{
-	double v;
-
-	if (num_whole(t, &v) && v >= 0 && v < (double)n)
-		return span_of(names[(size_t)v]);
-	return t;
-}
-
-/* "AllReduce: 268435456 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..15}" */
 static bool tuning_line(struct probe_run *r, const struct message *m)
 {
-	static const char *const algos[] = {
-		"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLSTREE", "PAT"};
-	static const char *const protos[] = {"LL", "LL128", "SIMPLE"};
-	struct span t = m->text, func = {"", 0}, size = t, bytes, algo, proto, rest;
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *text = nccl_tuning(m->text);
 
-	if (!span_has(t, " Bytes -> Algo "))
+	if (!text)
 		return false;
-	if (memchr(t.s, ':', t.n)) {
-		span_next(&size, ":", &func);
-		func = span_trim(func);
-	}
-	rest = span_after(t, " Bytes -> Algo ");
-	if (!span_word(&size, &bytes) || !span_word(&rest, &algo))
-		return false;
-	rest = span_after(rest, "proto ");
-	if (!rest.s || !span_word(&rest, &proto))
-		return false;
-	algo = algo_name(algo, algos, ARRAY_LEN(algos));
-	proto = algo_name(proto, protos, ARRAY_LEN(protos));
-	text = xasprintf("%.*s %.*s %.*s %.*s", (int)(func.n ? func.n : 1), func.n ? func.s : "?",
-			 (int)bytes.n, bytes.s, (int)algo.n, algo.s, (int)proto.n, proto.s);
 	if (first_time(&r->algos, text, ALGOS_MAX))
 		emit_fact(&r->out, "nccl.algo", span_of(text));
 	return true;
@@ -475,6 +447,8 @@ static const struct {
 	{"NET/Plugin: Loaded net plugin ", "nccl.net_plugin"},
 	{"GPU Direct RDMA ", "nccl.gdr"},
 	{"Pattern ", "nccl.graph"},
+	{"Using internal Network ", "nccl.network"}, /* before 2.6 */
+	{"Failed to initialize NET plugin ", "nccl.net_missing"},
 };
 
 static bool is_choice(struct span t, size_t i)
@@ -536,8 +510,10 @@ static bool has(uint32_t found, unsigned kind)
 
 static bool version_line(struct probe_run *r, struct span t)
 {
-	struct span v = span_after(t, "NCCL version ");
+	struct span v = span_after(t, "CCL version ");
 
+	if (v.s && span_starts(v, ": "))
+		v = span_after(v, ": ");
 	if (!v.s || !v.n || v.s[0] < '0' || v.s[0] > '9')
 		return false;
 	fact_once(r, "nccl.version", span_trim(v));
@@ -575,6 +551,8 @@ static bool choice_line(struct probe_run *r, struct span t, uint32_t found)
 		r->gdr_enabled += i == 4 && span_starts(v, "Enabled for GPU");
 		if (span_has(v, " to comm"))
 			v.n = (size_t)(span_after(v, " to comm").s - v.s) - strlen(" to comm");
+		if (span_starts(v, "tuner plugin ")) /* 2.21 to 2.26 */
+			v = span_after(v, "tuner plugin ");
 		fact_once(r, choices[i].key, span_trim(v));
 		return true;
 	}
@@ -597,32 +575,14 @@ static void info_line(struct probe_run *r, const struct message *m, uint32_t fou
 	       (has(found, KIND_DEVICES) && device_line(r, m->text)));
 }
 
-/* What a warning is about, for those that tell a cause. */
-static const struct {
-	const char *words, *what;
-} warnings[] = {
-	{"status=12 ", "network: a peer did not answer (IBV_WC_RETRY_EXC_ERR)"},
-	{"status=5 ", "network: work flushed after an earlier error (IBV_WC_WR_FLUSH_ERR)"},
-	{"Call to ibv_", "network: a verbs call failed"},
-	{"async fatal event", "network: the adapter reports a fatal event"},
-	{"Connection closed by remote peer", "a peer went away"},
-	{"connection closed by remote peer", "a peer went away"},
-	{"Error while creating shared memory segment", "host: /dev/shm is full or too small"},
-	{"Cuda failure", "device: a CUDA call failed"},
-	{"unhandled cuda error", "device: a CUDA call failed"},
-	{"imeout", "a wait timed out"},
-	{"Mismatched collective", "ranks call different collectives"},
-};
-
 static void warn_line(struct probe_run *r, struct span text)
 {
+	const char *what = nccl_warn_class(text);
+
 	if (r->warns++ < WARNS_MAX)
 		emit_fact(&r->out, "nccl.warn", span_trim(text));
-	for (size_t i = 0; i < ARRAY_LEN(warnings); i++)
-		if (span_has(text, warnings[i].words)) {
-			fact_once(r, "nccl.warn_class", span_of(warnings[i].what));
-			return;
-		}
+	if (what)
+		fact_once(r, "nccl.warn_class", span_of(what));
 }
 
 /* PyTorch's: "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, ...) ran
@@ -648,8 +608,12 @@ static bool watchdog_line(struct probe_run *r, const struct input_line *l)
 static bool is_wanted(void *ctx, struct span line)
 {
 	struct probe_run *r = ctx;
-	struct span mark = span_after(line, "NCCL ");
+	struct span mark = span_after(line, "CCL ");
+	char letter = mark.s && mark.s - line.s > 4 ? mark.s[-5] : '\0';
 
+	/* Of RCCL's own name only its version has need: its lines say NCCL. */
+	if (letter != 'N' && (letter != 'R' || !span_starts(mark, "version ")))
+		mark = (struct span){NULL, 0};
 	r->behind = mark.n;
 	r->found = 0;
 	if (span_starts(mark, "INFO Channel "))
@@ -667,7 +631,7 @@ static void nccl_line(struct probe_run *r, const struct input_line *l, struct sp
 	struct message m = {0};
 	bool warns = span_starts(mark, "WARN ");
 
-	/* "NCCL version 2.28.9+cuda12.9" stands alone. */
+	/* "NCCL version 2.28.9+cuda12.9", "RCCL version : 2.22.3-HEAD:1a2b3c4" stand alone. */
 	if (span_starts(mark, "version ") && !span_has(t, "NCCL INFO")) {
 		r->lines++;
 		version_line(r, t);

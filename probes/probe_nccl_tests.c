@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of nccl-tests (v2.0 to v2.19) and of its descendants (RCCL, AWS, bare copies):
+ * The table of nccl-tests (v1 to v2.19) and of its descendants (RCCL, AWS, bare copies):
  *
  *   #       size         count      type   redop    root     time   algbw   busbw  #wrong     time
  * ... 8589934592    2147483648     float     sum      -1  45110.4  190.42  357.04       0  45093.7
@@ -8,8 +8,9 @@
  *
  * Columns come and go by version and option, so they are read by the header's names; a row with
  * blank cells is put under the header by where its words end. A text can hold several tables (label
- * run). GB/s is 1e9 B/s. Of one rank, bus bandwidth 0 is right by definition (fact
- * nccl_tests.note).
+ * run). Up to 2019 they were bytes, N, op, and its times ms. A table of one placement (rccl-tests)
+ * names it above the columns. GB/s is 1e9 B/s. Of one rank, bus bandwidth 0 is right by definition
+ * (fact nccl_tests.note).
  *
  * Status: failed when the tool or its launcher says so, partial when rows or the footer are missing
  * ("..." in an excerpt, or an average that is not that of the rows) or when a bus bandwidth is not
@@ -43,8 +44,10 @@ static const struct {
 	const char *metric;
 } known[] = {
 	{"size", COL_SIZE, NULL},
+	{"bytes", COL_SIZE, NULL},
 	{"type", COL_TYPE, NULL},
 	{"redop", COL_REDOP, NULL},
+	{"op", COL_REDOP, NULL},
 	{"root", COL_ROOT, NULL},
 	{"timestamp", COL_STAMP, NULL},
 	{"time", COL_VALUE, "coll_time_us"},
@@ -77,8 +80,9 @@ struct probe_run {
 	struct coll coll; /* what the rows have in common */
 	struct coll_mean mean;
 	struct strv hosts;
-	int64_t ranks;  /* rank lines of the table to come */
-	int64_t nranks; /* of the last table that listed them, 0 unknown */
+	bool only_in_place; /* what stands above the names of the columns */
+	int64_t ranks;      /* rank lines of the table to come */
+	int64_t nranks;     /* of the last table that listed them, 0 unknown */
 	int64_t rows, footers;
 	char failure[200]; /* what the tool says went wrong, "" if nothing */
 	int64_t failure_line;
@@ -106,6 +110,13 @@ static void keep_word(char *out, struct span t)
 	out[n] = '\0';
 }
 
+/* The names that a table begins with. */
+static bool is_header(const struct word *w, size_t n)
+{
+	return n >= 4 && ((span_eq(w[0].t, "size") && span_eq(w[1].t, "count")) ||
+			  (span_eq(w[0].t, "bytes") && span_eq(w[1].t, "N")));
+}
+
 /* "#  size count type ..." */
 static bool header_line(struct probe_run *r, struct span t)
 {
@@ -116,18 +127,18 @@ static bool header_line(struct probe_run *r, struct span t)
 
 	if (n && span_eq(w[0].t, "#"))
 		first = 1;
-	if (n < first + 4 || n > COLUMNS_MAX || !span_eq(w[first].t, "size") ||
-	    !span_eq(w[first + 1].t, "count"))
+	if (n > COLUMNS_MAX || !is_header(w + first, n - first))
 		return false;
 	if (h->n && r->rows)
 		r->coll.run++;
+	r->coll.ms = span_eq(w[first].t, "bytes");
 	*h = (struct header){.n = n - first};
 	for (size_t i = first; i < n; i++) {
 		size_t c = i - first;
 
 		times += span_eq(w[i].t, "time");
 		h->end[c] = w[i].end;
-		h->in_place[c] = times > 1;
+		h->in_place[c] = times > 1 || r->only_in_place;
 		for (size_t k = 0; k < ARRAY_LEN(known); k++)
 			if (span_eq(w[i].t, known[k].name)) {
 				h->kind[c] = known[k].kind;
@@ -152,6 +163,15 @@ static void assume_header(struct probe_run *r)
 				     "time algbw busbw #wrong";
 
 	header_line(r, span_of(modern));
+}
+
+/* What stands above the names of the columns. */
+static bool placement_line(struct probe_run *r, struct span t)
+{
+	if (!span_has(t, "in-place"))
+		return false;
+	r->only_in_place = !span_has(t, "out-of-place");
+	return true;
 }
 
 /* Words under columns, first by number, else each under the nearest end of a name that is still
@@ -306,10 +326,10 @@ static void fail(struct probe_run *r, const struct input_line *l, bool softly)
 
 static bool footer_line(struct probe_run *r, const struct input_line *l)
 {
-	struct span t = input_span(l), v = span_after(t, "# Avg bus bandwidth"), w;
+	struct span t = input_span(l), v = span_after(t, "Avg bus bandwidth"), w;
 	double avg;
 
-	if (span_has(t, "# Out of bounds values")) {
+	if (span_has(t, "Out of bounds values")) {
 		if (span_has(t, "FAILED"))
 			fail(r, l, false);
 		return true;
@@ -369,6 +389,27 @@ static void emit_code(struct emit *o, const char *key, struct span code)
 		emit_fact(o, key, span_of(text));
 }
 
+/* "# nThread 1 nGpus 1 minBytes 8 ...", "# nThreads: 1 nGpus: 2 nRanks: 1 minBytes: 8 ..." */
+static bool is_parameters(struct span t)
+{
+	return (span_has(t, "nThread ") || span_has(t, "nThreads: ")) && span_has(t, " minBytes");
+}
+
+/* "NCCL version 2.28.9+cuda12.9" and RCCL's, which the library prints in between. */
+static bool library_line(struct probe_run *r, struct span t)
+{
+	struct span v = span_after(t, "CCL version "), w;
+
+	if (!v.s || v.s > t.s + 13)
+		return false;
+	if (span_starts(v, ": "))
+		v = span_after(v, ": ");
+	if (!span_word(&v, &w) || w.s[0] < '0' || w.s[0] > '9')
+		return false;
+	emit_fact(&r->out, "nccl.version", w);
+	return true;
+}
+
 /* Lines that say which program and library ran, and with what. */
 static bool about_line(struct probe_run *r, struct span t)
 {
@@ -394,17 +435,19 @@ static bool about_line(struct probe_run *r, struct span t)
 		emit_fact(&r->out, "nccl_tests.note", span_trim(span_after(t, "# ")));
 		return true;
 	}
-	if (!span_has(t, "# nThread "))
+	if (!is_parameters(t))
 		return false;
-	emit_fact(&r->out, "nccl_tests.parameters", span_trim(span_after(t, "# ")));
+	emit_fact(&r->out, "nccl_tests.parameters",
+		  span_trim(span_has(t, "# ") ? span_after(t, "# ") : t));
 	return true;
 }
 
 static bool error_line(struct probe_run *r, const struct input_line *l)
 {
-	static const char *const hard[] = {"Test NCCL failure", "Test CUDA failure",
-					   ": Test failure ", "Test timeout (",
-					   "Invalid number of GPUs:"};
+	static const char *const hard[] = {
+		"Test NCCL failure",       "Test CUDA failure",
+		": Test failure ",         "Test timeout (",
+		"Invalid number of GPUs:", "[ERROR] The number of requested GPUs"};
 	static const char *const soft[] = {"srun: error:", "slurmstepd: error:", "mpirun noticed",
 					   "MPI_ABORT was invoked", "error while loading shared"};
 	struct span t = input_span(l);
@@ -433,10 +476,11 @@ static void on_line(void *ctx, const struct input_line *l)
 	if (span_eq(span_trim(t), "..."))
 		emit_bad(&r->out, "an excerpt: rows are left out");
 	else if (l->text[0] == '#' || span_trim(t).s[0] == '#')
-		(void)(header_line(r, t) || rank_line(r, t) || footer_line(r, l) ||
-		       about_line(r, t));
-	else
-		(void)(row_line(r, l) || error_line(r, l));
+		(void)(header_line(r, t) || placement_line(r, t) || rank_line(r, t) ||
+		       footer_line(r, l) || about_line(r, t));
+	else /* what is pasted as Markdown has lost its "#" */
+		(void)(row_line(r, l) || library_line(r, t) || error_line(r, l) ||
+		       footer_line(r, l) || header_line(r, t));
 }
 
 static int nccl_tests_open(const struct probe_context *c, const struct probe_sink *sink,
@@ -496,11 +540,14 @@ static enum probe_status nccl_tests_finish(struct probe_run *r, struct buf *deta
 /* The line of the columns' names, or that of the options. */
 static int score(struct span line)
 {
-	line = span_trim(line);
-	if (!line.n || line.s[0] != '#')
+	struct span w;
+
+	if (is_parameters(line))
+		return 95;
+	if (!span_word(&line, &w) || (span_eq(w, "#") && !span_word(&line, &w)))
 		return 0;
-	return (span_has(line, "algbw") && span_has(line, "busbw")) ||
-			       (span_has(line, "# nThread ") && span_has(line, "minBytes"))
+	return (span_eq(w, "size") || span_eq(w, "bytes")) && span_has(line, "algbw") &&
+			       span_has(line, "busbw")
 		       ? 95
 		       : 0;
 }

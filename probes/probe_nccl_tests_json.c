@@ -3,6 +3,9 @@
  * The file of nccl-tests -J (2.17.3 and later, version 3). Booleans are the strings "true" and
  * "false", root is a padded string, nwrong may be null, NaN is "nan"; a killed test leaves the
  * document open, and what is in it is read. Same metrics and labels as probe_nccl_tests.c.
+ *
+ * rccl-tests -x has a form of its own: an object a row and placement, in an array or, until 2025, a
+ * line each, with algBw, busBw, inPlace and no footer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +37,7 @@ struct probe_run {
 	struct coll_mean mean;
 	int64_t ranks, rows;
 	bool has_average;
+	bool is_flat, in_place; /* the present object is a row of rccl-tests */
 	char failure[200];
 };
 
@@ -83,6 +87,39 @@ static void take_row_leaf(struct probe_run *r, const char *key, struct span text
 		take_cell(r, key, text);
 }
 
+/* "[].size" of an array of rows, "size" of a row alone. */
+static const char *flat_key(const char *path)
+{
+	const char *key = behind(path, "[].");
+
+	return key ? key : strpbrk(path, ".[") ? NULL : path;
+}
+
+static void take_flat_leaf(struct probe_run *r, const char *key, struct span text)
+{
+	static const struct {
+		const char *key, *as;
+	} cells[] = {{"time", "out_of_place.time"},
+		     {"algBw", "out_of_place.alg_bw"},
+		     {"busBw", "out_of_place.bus_bw"},
+		     {"wrong", "out_of_place.nwrong"},
+		     {"#wrong", "out_of_place.nwrong"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(cells); i++)
+		if (str_eq(key, cells[i].key))
+			take_cell(r, cells[i].as, text);
+	if (str_eq(key, "busBw"))
+		r->is_flat = true;
+	else if (str_eq(key, "inPlace"))
+		r->in_place = span_eq(text, "1") || span_eq(text, "true");
+	else if (str_eq(key, "ranks") || str_eq(key, "gpus"))
+		num_whole_i64(text, &r->ranks);
+	else if (str_eq(key, "name"))
+		take_row_leaf(r, "experiment_name", text);
+	else
+		take_row_leaf(r, key, text);
+}
+
 static void take_average(struct probe_run *r, struct span text)
 {
 	double avg;
@@ -123,6 +160,8 @@ static void on_leaf(void *ctx, const char *path, enum jsonstream_kind kind, stru
 		str_copy(r->failure, sizeof(r->failure), line->text);
 	else if (str_eq(path, "errors[]") && span_trim(text).n)
 		str_copy(r->failure, sizeof(r->failure), line->text);
+	else if (flat_key(path))
+		take_flat_leaf(r, flat_key(path), text);
 }
 
 enum { ALGBW = 2, BUSBW = 3 }; /* in cell_of */
@@ -151,8 +190,9 @@ static void on_open(void *ctx, const char *path)
 {
 	struct probe_run *r = ctx;
 
-	if (!str_eq(path, "results[]"))
+	if (!str_eq(path, "results[]") && !str_eq(path, "[]") && path[0])
 		return;
+	r->is_flat = r->in_place = false;
 	r->coll = (struct coll){.t_us = -1};
 	memset(r->cell, 0, sizeof(r->cell));
 }
@@ -161,9 +201,17 @@ static void on_close(void *ctx, const char *path)
 {
 	struct probe_run *r = ctx;
 
-	if (str_eq(path, "results[]"))
+	if (str_eq(path, "results[]")) {
 		emit_row(r);
-	else if (str_eq(path, "config.devices") && r->ranks)
+	} else if (r->is_flat) {
+		if (r->in_place) {
+			memcpy(r->cell[1], r->cell[0], sizeof(r->cell[0]));
+			memset(r->cell[0], 0, sizeof(r->cell[0]));
+		}
+		emit_row(r);
+		r->is_flat = false;
+	}
+	if (str_eq(path, "config.devices") && r->ranks)
 		emit_value(&r->out, "coll_nranks", (double)r->ranks, NULL);
 }
 
@@ -223,12 +271,17 @@ static int json_sniff(const char *head, size_t n)
 {
 	struct span t = span_trim((struct span){head, n});
 
-	return t.n && t.s[0] == '{' && span_has(t, "\"nccl_version\"") ? 95 : 0;
+	if (!t.n || (t.s[0] != '{' && t.s[0] != '['))
+		return 0;
+	return span_has(t, "\"nccl_version\"") ||
+			       (span_has(t, "\"algBw\"") && span_has(t, "\"inPlace\""))
+		       ? 95
+		       : 0;
 }
 
 const struct probe probe_nccl_tests_json = {
 	.name = "nccl_tests_json",
-	.summary = "nccl-tests -J: the same as nccl_tests, from its JSON file",
+	.summary = "nccl-tests -J, rccl-tests -x: the same as nccl_tests, from its JSON file",
 	.example = "all_reduce_perf -b 8 -e 8G -f 2 -J out.json",
 	.sniff = json_sniff,
 	.open = json_open,

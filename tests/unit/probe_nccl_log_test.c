@@ -184,6 +184,41 @@ static void test_odd_lines(void **state)
 	findings_free(&f);
 }
 
+/* RCCL names itself in its version alone; other wordings of what ran, is missing, went wrong. */
+static void test_wordings(void **state)
+{
+	static const char text[] =
+		"RCCL version 2.18.3+hip6.0 HEAD:1a2b3c4+\n"
+		"RCCL version : 2.22.3-develop:5d6e7f8\n"
+		"n1:7:9 [0] NCCL INFO Using internal Network Socket\n"
+		"n1:7:9 [0] NCCL INFO Failed to initialize NET plugin IB\n"
+		"n1:7:9 [0] NCCL INFO TUNER/Plugin: Using tuner plugin my_tuner\n"
+		"n1:7:9 [0] NCCL INFO AllReduce [Symmetric]: 4096 Bytes -> Kernel AllReduce_LL_R "
+		"nchannels 8 nthreads 512 nWorks 1\n"
+		"n1:7:9 [0] NCCL INFO AllGather [Copy Engine]: 8192 Bytes -> cudaMemcpyAsync\n"
+		"n1:7:9 [0] NCCL INFO Broadcast: 64 Bytes -> Algo 1 proto 0 time 9.5\n"
+		"n1:7:9 [0] net_ib.cc:9 NCCL WARN NET/IB : Got completion with error 12, opcode "
+		"1, len 0, vendor err 129\n"
+		"n1:7:9 [0] p2p.cc:9 (f) NCCL WARN NET/IB: Got completion from peer n2<5> with "
+		"status=IBV_WC_WR_FLUSH_ERR(5) opcode=IBV_WC_SEND(0) vendor_err=249\n";
+	struct findings f = findings_text(&probe_nccl_log, text);
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	assert_string_equal(found_nth(&f, "nccl.version", 0)->text, "2.18.3+hip6.0 HEAD:1a2b3c4+");
+	assert_string_equal(found_nth(&f, "nccl.version", 1)->text, "2.22.3-develop:5d6e7f8");
+	check_fact(&f, "nccl.network", "Socket");
+	check_fact(&f, "nccl.net_missing", "IB");
+	check_fact(&f, "nccl.tuner", "my_tuner");
+	check_fact(&f, "nccl.algo", "AllReduce 4096 SYMMETRIC AllReduce_LL_R");
+	assert_string_equal(found_nth(&f, "nccl.algo", 1)->text,
+			    "AllGather 8192 COPY_ENGINE cudaMemcpyAsync");
+	assert_string_equal(found_nth(&f, "nccl.algo", 2)->text, "Broadcast 64 RING LL");
+	assert_non_null(strstr(found_nth(&f, "nccl.warn_class", 0)->text, "RETRY_EXC"));
+	assert_non_null(strstr(found_nth(&f, "nccl.warn_class", 1)->text, "WR_FLUSH"));
+	findings_free(&f);
+}
+
 static void test_samples(void **state)
 {
 	struct findings f;
@@ -225,7 +260,7 @@ int main(void)
 		cmocka_unit_test(test_versions), cmocka_unit_test(test_suspects),
 		cmocka_unit_test(test_modern),   cmocka_unit_test(test_blank_lines),
 		cmocka_unit_test(test_lab),      cmocka_unit_test(test_odd_lines),
-		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_samples),  cmocka_unit_test(test_wordings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

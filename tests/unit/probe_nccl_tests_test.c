@@ -271,13 +271,83 @@ static void test_samples(void **state)
 	}
 }
 
+/* Tables of before 2.0 (bytes, N, ms), pasted without "#", and of one placement alone. */
+static void test_old_tables(void **state)
+{
+	static const char text[] =
+		"nThread 1 nGpus 2 minBytes 1 maxBytes 64 step: 2(factor) warmup iters: 5 "
+		"iters: 20 validation: 0\n"
+		"#   Rank  0 on       box1 device  0 [0x05] GeForce RTX 2070\n"
+		"#   Rank  1 on       box1 device  1 [0x06] GeForce RTX 2070\n"
+		"#                                 out-of-place                    in-place\n"
+		"#      bytes             N    type      op     time  algbw  busbw      res     "
+		"time  algbw  busbw      res\n"
+		"    20000000      20000000    char    prod    4.000   5.00   5.00    0e+00    "
+		"2.000  10.00  10.00    N/A\n"
+		" Out of bounds values : 0 OK\n"
+		" Avg bus bandwidth    : 7.5\n"
+		"RCCL version : 2.22.3-develop:5d6e7f8\n"
+		"#                                 in-place\n"
+		"  size         count      type   redop    root     time   algbw   busbw #wrong\n"
+		"     1048576        262144     float     sum      -1    80.00   13.00   13.00    "
+		"  2\n"
+		" Out of bounds values : 2 FAILED\n"
+		" Avg bus bandwidth    : 13\n";
+	struct findings f = findings_text(&probe_nccl_tests, text);
+
+	(void)state;
+	check_status(&f, PROBE_FAILED);
+	check_at(&f, "coll_nranks", -1, NULL, 2);
+	check_at(&f, "coll_time_us", -1,
+		 "size_bytes=20000000,in_place=0,type=char,redop=prod,run=0", 4000);
+	check_at(&f, "coll_time_us", -1,
+		 "size_bytes=20000000,in_place=1,type=char,redop=prod,run=0", 2000);
+	check_at(&f, "coll_algbw_gb_per_s", -1,
+		 "size_bytes=20000000,in_place=1,type=char,redop=prod,run=0", 10);
+	check_at(&f, "coll_time_us", -1, "size_bytes=1048576,in_place=1,type=float,redop=sum,run=1",
+		 80);
+	check_at(&f, "coll_wrong", -1, "size_bytes=1048576,in_place=1,type=float,redop=sum,run=1",
+		 2);
+	check_fact(&f, "nccl.version", "2.22.3-develop:5d6e7f8");
+	assert_int_equal(probe_nccl_tests.sniff(text, sizeof(text) - 1), 95);
+	findings_free(&f);
+}
+
+static void test_rccl_json(void **state)
+{
+	static const char *const texts[] = {
+		"[\n{\"name\":\"AllReduce\", \"ranks\":2, \"size\":64, \"type\":\"float\", "
+		"\"redop\":\"sum\", \"inPlace\":1, \"time\":8.5, \"algBw\":3.0, \"busBw\":3.0, "
+		"\"wrong\":\"4\"},\n{\"name\":\"AllReduce\", \"ranks\":2, \"size\":64, "
+		"\"inPlace\":0, \"time\":9, \"algBw\":3.0, \"busBw\":9.0, \"wrong\":\"N/A\"}\n]\n",
+		"{\"#wrong\":\"4\",\"algBw\":3.0,\"busBw\":3.0,\"gpus\":2,\"inPlace\":1,\"name\":"
+		"\"AllReduce\",\"redop\":\"sum\",\"size\":64,\"time\":8.5,\"type\":\"float\"}\n"
+		"{\"algBw\":3.0,\"busBw\":9.0,\"gpus\":2,\"inPlace\":0,\"size\":64,\"time\":9}\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct findings f = findings_text(&probe_nccl_tests_json, texts[i]);
+
+		check_status(&f, PROBE_PARTIAL); /* the second busbw is none of two ranks */
+		check_at(&f, "coll_time_us", -1,
+			 "size_bytes=64,in_place=1,test=AllReduce,type=float,redop=sum,run=0", 8.5);
+		check_at(&f, "coll_wrong", -1,
+			 "size_bytes=64,in_place=1,test=AllReduce,type=float,redop=sum,run=0", 4);
+		assert_non_null(strstr(f.detail.data, "so many ranks"));
+		assert_int_equal(probe_nccl_tests_json.sniff(texts[i], strlen(texts[i])), 95);
+		findings_free(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_modern),   cmocka_unit_test(test_blank_cells),
-		cmocka_unit_test(test_old),      cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_factor),   cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_failures), cmocka_unit_test(test_json),
+		cmocka_unit_test(test_modern),     cmocka_unit_test(test_blank_cells),
+		cmocka_unit_test(test_old),        cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_factor),     cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_failures),   cmocka_unit_test(test_json),
+		cmocka_unit_test(test_old_tables), cmocka_unit_test(test_rccl_json),
 		cmocka_unit_test(test_samples),
 	};
 
