@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Megatron-LM (and Megatron-DeepSpeed) training logs:
+ * Training logs of Megatron-LM and what descends from it:
  *
  *    [2026-11-28 02:14:07] iteration 10/ 100 | consumed samples: 20480 | elapsed time per iteration
  *   (ms): 15448.5 | ... | global batch size: 2048 | lm loss: 1.34E+01 | ... nan iterations: 0 |
@@ -18,8 +18,10 @@
  * stat when the log gives min and max over ranks). batch-generator is the wait for data too.
  */
 #include <string.h>
+#include <strings.h>
 
 #include "orchestrator/base/mem.h"
+#include "probes/bytes.h"
 #include "probes/train.h"
 
 static bool is_digit(char c)
@@ -33,13 +35,15 @@ static bool record_at(struct span t, int64_t *step, struct span *behind)
 	struct span f;
 
 	t = (struct span){t.s + strlen("iteration"), t.n - strlen("iteration")};
-	if (!t.n || t.s[0] != ' ' || !span_next(&t, "/", &f) || !num_whole_i64(f, step) ||
-	    *step < 0)
+	if (!t.n || (t.s[0] != ' ' && t.s[0] != '='))
+		return false;
+	t = (struct span){t.s + 1, t.n - 1};
+	if (!span_next(&t, "/", &f) || !num_whole_i64(f, step) || *step < 0)
 		return false;
 	if (!span_next(&t, "|", &f) || !t.s)
 		return false;
 	*behind = t;
-	return num_whole_i64(f, &(int64_t){0});
+	return num_whole_i64(f, &(int64_t){0}) || span_eq(span_trim(f), "infinity");
 }
 
 /* The last record of the line: an earlier one was cut by another writer. */
@@ -80,6 +84,20 @@ static void rank_before(struct emit *o, const char *text, const char *start)
 		o->rank = (int)rank;
 }
 
+/* "key=value", or "key value" of what descends from the first Megatron. */
+static void split_fork(struct span f, struct span *key, struct span *value)
+{
+	const char *p = memrchr(f.s, '=', f.n);
+
+	f = span_trim(f);
+	if (!p)
+		p = memrchr(f.s, ' ', f.n);
+	if (!p)
+		return;
+	*key = span_trim((struct span){f.s, (size_t)(p - f.s)});
+	*value = span_trim((struct span){p + 1, (size_t)(f.s + f.n - p - 1)});
+}
+
 /* A field counts only when its closing "|" is there. */
 static bool next_field(struct span *t, struct span *key, struct span *value)
 {
@@ -92,8 +110,9 @@ static bool next_field(struct span *t, struct span *key, struct span *value)
 		if (f.s[i - 1] == ':') {
 			*key = span_trim((struct span){f.s, i - 1});
 			*value = span_trim((struct span){f.s + i, f.n - i});
-			break;
+			return true;
 		}
+	split_fork(f, key, value);
 	return true;
 }
 
@@ -132,6 +151,20 @@ struct record {
 	double step_ms, batch, samples_per_s; /* 0: not in the line */
 };
 
+/* The first of "9836.3/9790.1" (now and the mean so far) and of "496.3 (avg 496.1)". */
+static bool first_of(struct span *value)
+{
+	struct span rest;
+	double v;
+	size_t used;
+
+	if (num_scan(*value, &v, &used) != NUM_FINITE)
+		return false;
+	rest = (struct span){value->s + used, value->n - used};
+	value->n = used;
+	return span_starts(rest, "/") || span_starts(rest, " (avg ");
+}
+
 static void take_value(struct emit *o, size_t i, struct span value, struct record *rec,
 		       const struct emit_tag *tag)
 {
@@ -144,8 +177,13 @@ static void take_value(struct emit *o, size_t i, struct span value, struct recor
 		emit_missing(o, metric, "not used", tag);
 		return;
 	}
-	if (metric && !emit_token(o, metric, value, 1, tag) && kind != LOSS_SCALE)
-		emit_bad(o, "a field of an iteration holds no number");
+	if (metric && !emit_token(o, metric, value, 1, tag) && kind != LOSS_SCALE) {
+		if (first_of(&value))
+			take_value(o, i, value, rec, tag);
+		else
+			emit_bad(o, "a field of an iteration holds no number");
+		return;
+	}
 	if (kind == STEP_TIME && number)
 		rec->step_ms = v;
 	else if (kind == BATCH && number)
@@ -154,13 +192,81 @@ static void take_value(struct emit *o, size_t i, struct span value, struct recor
 		rec->samples_per_s = v;
 }
 
-static void take_field(struct emit *o, struct span key, struct span value, struct record *rec,
+static bool take_known(struct emit *o, struct span key, struct span value, struct record *rec,
 		       const struct emit_tag *tag)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fields_of_record); i++)
 		if (key.n == fields_of_record[i].key.n &&
 		    span_same(key.s, fields_of_record[i].key.s, key.n)) {
 			take_value(o, i, value, rec, tag);
+			return true;
+		}
+	return false;
+}
+
+/* What forks call their fields, "_" and "-" written as blanks: Megatron-DeepSpeed's, bigcode's,
+ * GPT-NeoX, Primus (AMD), Argonne's, FlagScale, Pai. */
+static const struct {
+	struct span key;
+	const char *metric;
+	double scale;
+} fork_fields[] = {
+	FIELD("elapsed time per iteration (s)", "step_time_ms", 1000),
+	FIELD("elapsed time per iteration ms", "step_time_ms", 1),
+	FIELD("compute per GPU (TFLOP/s/GPU)", "tflops_per_gpu", 1),
+	FIELD("approx flops per GPU", "tflops_per_gpu", 1e-12), /* "150.3TFLOPS" */
+	FIELD("[LM]TFLOPs", "tflops_per_gpu", 1),
+	FIELD("[LM] TFLOPs", "tflops_per_gpu", 1),
+	FIELD("tokens per GPU (tokens/s/GPU)", "throughput_tokens_per_s_per_gpu", 1),
+	FIELD("tokens/s/GPU inst/harmonic mean", "throughput_tokens_per_s_per_gpu", 1),
+	FIELD("tokens/sec/GPU", "throughput_tokens_per_s_per_gpu", 1),
+	FIELD("tokens per second per GPU", "throughput_tokens_per_s_per_gpu", 1),
+	FIELD("tokens per GPU per second (tgs)", "throughput_tokens_per_s_per_gpu", 1),
+	FIELD("tokens per GPU per second tgs", "throughput_tokens_per_s_per_gpu", 1),
+	FIELD("throughput (token/sec/GPU)", "throughput_tokens_per_s_per_gpu", 1),
+	FIELD("TGS", "throughput_tokens_per_s_per_gpu", 1),
+	/* "150.03GB/..." */
+	FIELD("hip mem usage/free/total/usage ratio", "gpu_mem_used_mib", 1024),
+};
+
+static void take_fork_value(struct emit *o, size_t i, struct span value, struct record *rec,
+			    const struct emit_tag *tag)
+{
+	const char *metric = fork_fields[i].metric;
+	struct span now;
+	double v;
+
+	if (!span_next(&value, "/(", &now) ||
+	    (!factor_scan(now, "FLOPS", &v) && num_scan(now, &v, NULL) != NUM_FINITE)) {
+		emit_bad(o, "a field of an iteration holds no number");
+		return;
+	}
+	v *= fork_fields[i].scale;
+	emit_value(o, metric, v, tag);
+	if (str_eq(metric, "step_time_ms"))
+		rec->step_ms = v;
+}
+
+enum { FORK_KEY_MAX = 40 };
+
+static void take_field(struct emit *o, struct span key, struct span value, struct record *rec,
+		       const struct emit_tag *tag)
+{
+	char plain[FORK_KEY_MAX];
+
+	if (take_known(o, key, value, rec, tag) || key.n > sizeof(plain))
+		return;
+	if (memchr(key.s, '_', key.n) || memchr(key.s, '-', key.n)) {
+		for (size_t i = 0; i < key.n; i++)
+			plain[i] = key.s[i] == '_' || key.s[i] == '-' ? ' ' : key.s[i];
+		key.s = plain;
+		if (take_known(o, key, value, rec, tag))
+			return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(fork_fields); i++)
+		if (fork_fields[i].key.n == key.n &&
+		    strncasecmp(key.s, fork_fields[i].key.s, key.n) == 0) {
+			take_fork_value(o, i, value, rec, tag);
 			return;
 		}
 }
@@ -189,6 +295,23 @@ static bool ends_whole(const struct input_line *l)
 	return (l->complete && !l->cut) || (t.n && t.s[t.n - 1] == '|');
 }
 
+static bool has_time(struct span t)
+{
+	struct span unit = span_after(t, "elapsed time per iteration (");
+
+	return span_starts(unit, "ms):") || span_starts(unit, "s):") ||
+	       (!unit.s && span_has(t, "elapsed_time_per_iteration_ms="));
+}
+
+/* GPT-NeoX writes "samples/sec: 51.234 | iteration ...". */
+static double rate_before(const struct input_line *l, const char *start)
+{
+	struct span t = {l->text, (size_t)(start - l->text)};
+	double v;
+
+	return train_number(l, t, "samples/sec: ", "|", &v) ? v : 0;
+}
+
 static bool iteration_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
 	struct emit_tag tag = EMIT_NONE;
@@ -198,17 +321,17 @@ static bool iteration_line(struct train_state *st, struct emit *o, const struct 
 	int n = find_records(t, &tag.step, &f, &start);
 
 	if (!n) {
-		if (span_has(t, "elapsed time per iteration (ms):"))
+		if (has_time(t))
 			emit_bad(o, "an iteration without its head: two writers in one line?");
-		return span_has(t, "elapsed time per iteration (ms):");
+		return has_time(t);
 	}
 	/* NeMo counts "iteration 0/999 |" too. */
-	if (!span_has(f, "consumed samples:") && !span_has(f, "elapsed time per iteration") &&
-	    n == 1 && span_has(t, "train_step_timing"))
+	if (!span_has(f, "consumed samples:") && !has_time(f) && n == 1 &&
+	    span_has(t, "train_step_timing"))
 		return false;
 	if (n > 1)
 		emit_bad(o, "an iteration is cut by another one: two writers in one line?");
-	if (!ends_whole(l) || !span_has(f, "elapsed time per iteration (ms):")) {
+	if (!ends_whole(l) || !has_time(f)) {
 		emit_bad(o, "an iteration that is cut");
 		return true;
 	}
@@ -218,6 +341,9 @@ static bool iteration_line(struct train_state *st, struct emit *o, const struct 
 	buf_clear(&st->held);
 	while (next_field(&f, &key, &value))
 		take_field(o, key, value, &rec, &tag);
+	if (!rec.batch)
+		rec.samples_per_s = rec.samples_per_s > 0 ? rec.samples_per_s
+							  : rate_before(l, start);
 	emit_throughput(o, st, &rec, &tag);
 	return true;
 }
@@ -229,6 +355,7 @@ static void emit_timer(struct emit *o, const struct train_state *st, struct span
 	struct emit_labels labels;
 	struct emit_tag tag = {.step = st->step, .t_us = -1};
 	bool whole_stat = !stat || !str_eq(stat, "min");
+	double v;
 
 	labels.n = 0;
 	emit_label(&labels, "phase", name);
@@ -241,7 +368,9 @@ static void emit_timer(struct emit *o, const struct train_state *st, struct span
 		return;
 	}
 	tag.n_labels = 0;
-	if (whole_stat && span_eq(name, "batch-generator"))
+	/* 0.00: another engine fetched the batch (DeepSpeed's pipeline). */
+	if (whole_stat && (span_eq(name, "batch-generator") || span_eq(name, "batch generator")) &&
+	    !(num_whole(value, &v) && v == 0))
 		emit_token(o, "data_wait_ms", value, 1, &tag);
 	if (whole_stat && span_eq(name, "save-checkpoint"))
 		emit_token(o, "ckpt_time_s", value, 1e-3, &tag);
@@ -362,40 +491,66 @@ static bool block_line(struct train_state *st, struct emit *o, const struct inpu
 	return true;
 }
 
+/* "[Rank 0] (after 1 iterations) memory (MB) | allocated: .. |", in 2020 without the rank; MB of
+ * 2^20 bytes. Megatron-Bridge: "memory (GB) | mem-allocated-gigabytes: .. |", GB of 10^9. */
 static bool memory_line(struct emit *o, const struct input_line *l)
 {
 	static const struct {
 		const char *key, *metric;
-	} fields[] = {{"| allocated:", "mem_allocated_gib"},
-		      {"| max allocated:", "mem_peak_allocated_gib"},
-		      {"| reserved:", "mem_reserved_gib"},
-		      {"| max reserved:", "mem_peak_reserved_gib"}};
-	struct span t = input_span(l), head = span_after(t, "[Rank ");
+		double scale;
+	} fields[] = {{"| allocated:", "mem_allocated_gib", 1.0 / 1024},
+		      {"| max allocated:", "mem_peak_allocated_gib", 1.0 / 1024},
+		      {"| reserved:", "mem_reserved_gib", 1.0 / 1024},
+		      {"| max reserved:", "mem_peak_reserved_gib", 1.0 / 1024},
+		      {"| mem-allocated-gigabytes:", "mem_allocated_gib", 1e9 / (1 << 30)},
+		      {"| mem-reserved-gigabytes:", "mem_reserved_gib", 1e9 / (1 << 30)},
+		      {"| mem-max-allocated-gigabytes:", "mem_peak_allocated_gib", 1e9 / (1 << 30)},
+		      {"| mem-max-active-gigabytes:", "mem_peak_active_gib", 1e9 / (1 << 30)},
+		      {"| mem-max-reserved-gigabytes:", "mem_peak_reserved_gib", 1e9 / (1 << 30)},
+		      {"| mem-alloc-retires:", "alloc_retries", 1}};
+	struct span all = input_span(l), t = span_after(all, "after "), head = t;
 	struct emit_tag tag = EMIT_NONE;
 	double v;
 
-	t = span_after(head, " iterations) memory (MB) ");
-	if (!t.s)
+	t = span_after(head, " memory (");
+	if (!t.s || !span_has(t, "B) | ") || !train_number(l, head, "", " ", &v))
 		return false;
-	if (train_number(l, head, "", "]", &v) && v >= 0 && v < 1e7)
+	tag.step = train_step(v);
+	if (train_number(l, all, "[Rank ", "]", &v) && v >= 0 && v < 1e7)
 		o->rank = (int)v;
-	if (train_number(l, head, "(after ", " ", &v) && v >= 0 && v < 9e15)
-		tag.step = (int64_t)v;
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-		train_emit(o, l, t, fields[i].key, "|", fields[i].metric, 1.0 / 1024, &tag);
+		train_emit(o, l, t, fields[i].key, "|", fields[i].metric, fields[i].scale, &tag);
 	return true;
 }
 
+/* "validation loss at iteration 10 [on validation set] | lm loss value: ..", GPT-NeoX: "validation
+ * results at iteration 10 | lm_loss value: ..", GLM: "... | LM loss: ..". */
 static bool validation_line(struct emit *o, const struct input_line *l)
 {
-	struct span t = span_after(input_span(l), "validation loss at iteration ");
+	struct span t = input_span(l), at = span_after(t, "validation loss at iteration "), n,
+		    number;
 	struct emit_tag tag = EMIT_NONE;
 	double v;
 
-	if (!t.s || !train_number(l, t, "", " |", &v) || v < 0 || v > 9e15)
+	if (!at.s)
+		at = span_after(t, "validation results at iteration ");
+	if (!at.s || !span_next(&at, "|", &n) || span_has(n, "test") || !span_word(&n, &number) ||
+	    !num_whole(number, &v) || v < 0 || v > 9e15)
 		return false;
 	tag.step = (int64_t)v;
-	return train_emit(o, l, t, "loss value:", "|", "val_loss", 1, &tag);
+	return train_emit(o, l, at, "loss value:", "|", "val_loss", 1, &tag) ||
+	       train_emit(o, l, at, "LM loss:", "|", "val_loss", 1, &tag);
+}
+
+/* Megatron-Bridge, before its iteration: "Step Time : 9.09s GPU utilization:
+ * 663.5MODEL_TFLOP/s/GPU". */
+static bool utilization_line(struct emit *o, const struct input_line *l)
+{
+	struct span t = span_after(input_span(l), "s GPU utilization: ");
+	struct emit_tag tag = EMIT_NONE;
+
+	return span_has(t, "MODEL_TFLOP/s/GPU") &&
+	       train_emit(o, l, t, "", "M", "tflops_per_gpu", 1, &tag);
 }
 
 /* The dump of the arguments: "  seq_length ........ 2048". A global batch there means that batch
@@ -427,11 +582,12 @@ static bool megatron_line(struct train_state *st, struct emit *o, const struct i
 
 	return (counts && iteration_line(st, o, l)) || timer_line(st, o, l) ||
 	       block_line(st, o, l) || (counts && (memory_line(o, l) || validation_line(o, l))) ||
-	       argument_line(st, l);
+	       argument_line(st, l) || utilization_line(o, l);
 }
 
 static const char *const words[] = {
-	"iteration", "time (ms)", "across ranks (ms):", "seq_length", "global_batch_size", NULL};
+	"iteration",         "time (ms)", "across ranks (ms):", "seq_length", "global_batch_size",
+	"MODEL_TFLOP/s/GPU", NULL};
 
 const struct train_dialect train_megatron = {
 	.name = "megatron",

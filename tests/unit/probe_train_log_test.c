@@ -60,6 +60,52 @@ static void test_megatron_old(void **state)
 	findings_free(&f);
 }
 
+/* Each line is of another fork: Primus before and after 26.5, Argonne's, BigScience's, GPT-NeoX,
+ * GLM, bigcode's with endless data, Megatron-Bridge. */
+static void test_megatron_forks(void **state)
+{
+	struct findings f = findings_fixture(&probe_megatron, "megatron-forks.txt");
+	static const double gb = 1e9 / (1 << 30);
+
+	(void)state;
+	check_status(&f, PROBE_PARTIAL); /* the last iteration is cut */
+	assert_int_equal(found_count(&f, "step_time_ms"), 7);
+	assert_int_equal(found_count(&f, "loss"), 7);
+	for (int i = 1; i <= 7; i++) {
+		check_at(&f, "step_time_ms", i, NULL, 790 + 10 * i);
+		check_at(&f, "loss", i, NULL, i > 1 ? 11.6 - 0.1 * i : 11.5);
+	}
+	check_at(&f, "tflops_per_gpu", 1, NULL, 410.5);
+	check_at(&f, "throughput_tokens_per_s_per_gpu", 1, NULL, 10240);
+	check_at(&f, "gpu_mem_used_mib", 1, NULL, 100.5 * 1024);
+	check_at(&f, "throughput_samples_per_s", 1, NULL, 80);
+	check_at(&f, "tflops_per_gpu", 2, NULL, 411.5);
+	check_at(&f, "throughput_tokens_per_s_per_gpu", 2, NULL, 10241);
+	check_at(&f, "consumed_tokens", 3, NULL, 393216);
+	check_at(&f, "samples_per_step", 3, NULL, 64);
+	check_at(&f, "grad_norm", 3, NULL, 6.5);
+	check_at(&f, "tflops_per_gpu", 3, NULL, 49.66);
+	check_at(&f, "throughput_tokens_per_s_per_gpu", 3, NULL, 9987.5);
+	check_at(&f, "throughput_samples_per_s", 4, NULL, 64 / 0.83);
+	check_at(&f, "throughput_samples_per_s", 5, NULL, 76.19);
+	check_at(&f, "tflops_per_gpu", 5, NULL, 50.3);
+	check_at(&f, "data_wait_ms", 5, NULL, 5.25);
+	check_at(&f, "val_loss", 5, NULL, 6.9);
+	check_at(&f, "loss_scale", 6, NULL, 65536);
+	assert_null(found_at(&f, "data_wait_ms", 6, NULL));
+	check_at(&f, "val_loss", 6, NULL, 6.8);
+	check_at(&f, "mem_peak_reserved_gib", 6, NULL, 4);
+	check_at(&f, "throughput_tokens_per_s_per_gpu", 7, NULL, 2114.61);
+	check_at(&f, "tflops_per_gpu", -1, NULL, 412.5);
+	check_at(&f, "mem_allocated_gib", 7, NULL, 63.66 * gb);
+	check_at(&f, "mem_peak_active_gib", 7, NULL, 169.96 * gb);
+	check_at(&f, "alloc_retries", 7, NULL, 2);
+	assert_int_equal(found_at(&f, "alloc_retries", 7, NULL)->rank, 3);
+	check_at(&f, "val_loss", 7, NULL, 6.7);
+	assert_int_equal(found_count(&f, "val_loss"), 3);
+	findings_free(&f);
+}
+
 /* Two writers in one line, a decimal comma, bytes that are no text, and a cut end. */
 static void test_messy(void **state)
 {
@@ -339,19 +385,13 @@ static void test_sniff(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_megatron_2026),
-		cmocka_unit_test(test_megatron_old),
-		cmocka_unit_test(test_messy),
-		cmocka_unit_test(test_glued_bar),
-		cmocka_unit_test(test_deepspeed),
-		cmocka_unit_test(test_torchtitan),
-		cmocka_unit_test(test_hf),
-		cmocka_unit_test(test_nanogpt),
-		cmocka_unit_test(test_front),
-		cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_more_samples),
-		cmocka_unit_test(test_sniff),
+		cmocka_unit_test(test_megatron_2026),  cmocka_unit_test(test_megatron_old),
+		cmocka_unit_test(test_megatron_forks), cmocka_unit_test(test_messy),
+		cmocka_unit_test(test_glued_bar),      cmocka_unit_test(test_deepspeed),
+		cmocka_unit_test(test_torchtitan),     cmocka_unit_test(test_hf),
+		cmocka_unit_test(test_nanogpt),        cmocka_unit_test(test_front),
+		cmocka_unit_test(test_sources),        cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_more_samples),   cmocka_unit_test(test_sniff),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
