@@ -18,6 +18,7 @@
 enum {
 	PERIOD_US = 1000000,  /* the exporter itself asks DCGM every 30 s, at best every second */
 	ANSWER_US = 300000,   /* from connect to the last byte: a sampler must not wait longer */
+	PAUSE_US = 30000000,  /* for one that took our time and gave no answer */
 	ANSWER_MAX = 1 << 20, /* 8 GPUs with MIG and 100 fields are 300 KiB */
 	FILE_MAX = 64 << 20,
 };
@@ -135,7 +136,11 @@ void dcgm_take(struct dcgm *d)
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return;
-	if (ask(d, fd, until) && hear(d, fd, until) && (text = body(d)))
-		keep(d, at_us, text);
+	if (ask(d, fd, until) && hear(d, fd, until)) {
+		if ((text = body(d)))
+			keep(d, at_us, text);
+	} else if (now_us() >= until) {
+		d->next_us = now_us() + PAUSE_US;
+	}
 	close(fd);
 }

@@ -21,6 +21,7 @@
 
 enum {
 	OUTPUT_MAX = 1 << 20, /* nvidia-smi -q of 16 GPUs is 300 KiB */
+	REAP_US = 2000000,    /* a driver that hangs keeps even a killed process: it is left */
 
 	/* the end of a program that has closed its output is seen so late */
 	ROUND_MS = 50,
@@ -79,7 +80,7 @@ static void finish(struct child *c)
 {
 	drain(c);
 	kill(-c->id.pid, SIGKILL);
-	proc_wait(&c->id, -1, &c->status, NULL);
+	proc_wait(&c->id, REAP_US, &c->status, NULL);
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;

@@ -24,6 +24,8 @@ enum {
 	SOURCE_MAX = 1 << 20,   /* /proc/stat with 1,000 CPUs is 200 KiB */
 	DEVICES_MAX = 256,
 	KERNEL_ROUNDS = 64,
+	SMI_TERM_US = 1000000, /* that nvidia-smi has to end by itself; then it is killed */
+	SMI_KILL_US = 1000000, /* a driver that hangs keeps even a killed one: it is left */
 };
 
 /* A process of the tree as it was last seen: what it had used goes into the sums when it ends. */
@@ -45,6 +47,7 @@ struct sampler {
 	size_t n, cap;
 	struct member gone; /* sums over ended processes */
 	struct proc_id smi; /* pid 0: none */
+	int smi_fd;         /* of what it writes */
 	struct dcgm *dcgm;  /* NULL: not asked for */
 };
 
@@ -86,12 +89,35 @@ static void start_smi(struct sampler *s, const struct sampler_setup *u)
 		return;
 	/* Its dates have no zone. Trials get an environment of their own. */
 	setenv("TZ", "UTC0", 1);
-	spawn.fd_out = fs_create(path, O_WRONLY | O_APPEND, 0600);
+	spawn.fd_out = s->smi_fd = fs_create(path, O_WRONLY | O_APPEND, 0600);
 	if (spawn.fd_out < 0)
 		return;
 	if (proc_spawn(&spawn, &s->smi, NULL))
 		s->smi.pid = 0;
-	close(spawn.fd_out);
+}
+
+/* A tool that hangs must not keep the job: no more than two seconds are waited. */
+static void stop_smi(struct sampler *s)
+{
+	int status;
+
+	if (s->smi.pid <= 0)
+		return;
+	kill(s->smi.pid, SIGTERM);
+	if (proc_wait(&s->smi, SMI_TERM_US, &status, NULL) == -ERR_TEMP) {
+		kill(s->smi.pid, SIGKILL);
+		proc_wait(&s->smi, SMI_KILL_US, &status, NULL);
+	}
+	s->smi.pid = 0;
+}
+
+/* It writes its file itself, which is bounded like the samples. */
+static void bound_smi(struct sampler *s)
+{
+	struct stat st;
+
+	if (s->smi.pid > 0 && fstat(s->smi_fd, &st) == 0 && st.st_size > SAMPLES_MAX)
+		stop_smi(s);
 }
 
 char *sampler_path(const char *dir, const char *stem, const char *node, const char *ending)
@@ -115,6 +141,7 @@ void sampler_open(const struct sampler_setup *u, struct sampler **out)
 	struct sampler *s = xcalloc(1, sizeof *s);
 	_cleanup_free_ char *prom = sampler_path(u->dir, "dcgm", u->node, ".prom");
 
+	s->smi_fd = -1;
 	s->page_kib = sysconf(_SC_PAGESIZE) / 1024;
 	open_file(s, u);
 	start_smi(s, u);
@@ -127,10 +154,9 @@ void sampler_close(struct sampler *s)
 {
 	if (!s)
 		return;
-	if (s->smi.pid > 0) {
-		kill(s->smi.pid, SIGTERM);
-		waitpid(s->smi.pid, NULL, 0);
-	}
+	stop_smi(s);
+	if (s->smi_fd >= 0)
+		close(s->smi_fd);
 	dcgm_close(s->dcgm);
 	if (s->fd >= 0)
 		close(s->fd);
@@ -522,6 +548,7 @@ void sampler_take(struct sampler *s, const struct sampler_scope *scope)
 	sample_tree(s, scope);
 	sample_self(s);
 	write_round(s);
+	bound_smi(s);
 	if (s->dcgm)
 		dcgm_take(s->dcgm);
 }

@@ -470,6 +470,39 @@ memory_cgroup() {
 	[[ $(jq -r .reason "$B/done.json") == *'t01.json: No space left on device' ]]
 }
 
+@test "a dcgm-exporter that never answers is not asked again and again" {
+	/usr/bin/python3 -u -c 'import socket
+s = socket.create_server(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+kept = []
+while True:
+	kept.append(s.accept())
+	print("asked", flush=True)' >"$BATS_TEST_TMPDIR/said" 2>/dev/null 3>&- &
+	server=$!
+	until [ -s "$BATS_TEST_TMPDIR/said" ]; do sleep 0.05; done
+	block 'sleep 1.6' ".sampler = {period_ms: 100, dcgm_exporter: \"http://localhost:$(head -n 1 "$BATS_TEST_TMPDIR/said")/metrics\"}"
+	run "$AGENT" "$B"
+	kill $server
+	[ "$status" -eq 0 ]
+	[ "$(grep -c asked "$BATS_TEST_TMPDIR/said")" -eq 1 ]
+}
+
+@test "an nvidia-smi that hangs does not keep the attempt" {
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	cat >"$BATS_TEST_TMPDIR/bin/nvidia-smi" <<-END
+		#!/bin/bash
+		trap '' TERM
+		[ "\$1" = -q ] && exit 9
+		while :; do read -rt 1 _ <> <(:); : $MARK; done
+	END
+	chmod +x "$BATS_TEST_TMPDIR/bin/nvidia-smi"
+	block 'sleep 0.2' '.sampler = {period_ms: 100}'
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH run timeout -k 1 30 "$AGENT" "$B"
+	[ "$status" -eq 0 ]
+	[ "$(t .state)" = ok ]
+	run ! pgrep -f "$BATS_TEST_TMPDIR/bin/nvidia-smi"
+}
+
 @test "GPU samples come from nvidia-smi where there is one, and it is ended with the attempt" {
 	mkdir "$BATS_TEST_TMPDIR/bin"
 	cat >"$BATS_TEST_TMPDIR/bin/nvidia-smi" <<-END
