@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <argp.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "experiments/model.h"
@@ -24,6 +27,7 @@ extern const struct cmd cmd_probe;
 enum {
 	ALSO_MAX = 8,     /* other formats that a text holds too */
 	RANKS_MAX = 4096, /* traces that are compared: one a rank */
+	SPOOL_CHUNK = 128 * 1024,
 	EXIT_USAGE = 2,
 	EXIT_PERMANENT = 4,
 };
@@ -142,6 +146,8 @@ static int list(bool json)
 struct choice {
 	const struct probe *probe, *also[ALSO_MAX];
 	size_t n_also;
+	const char *name, *path; /* as it is called, and where it lies */
+	char *spooled;           /* the file that a pipe became, NULL none */
 };
 
 struct reading {
@@ -421,45 +427,101 @@ static int cannot_read(gzFile f, const char *file, struct err *e)
 			    : err_set(e, ERR_IO, "%s: a damaged gzip file: %s", file, why);
 }
 
-static int choose(const struct args *a, const char *file, struct choice *out, struct err *e)
+/* What comes through a pipe is there once, and is looked at before it is read: a file is made of
+ * it.
+ */
+static int spool(const char *file, char **path, struct err *e)
+{
+	_cleanup_free_ char *chunk = xmalloc(SPOOL_CHUNK);
+	const char *dir = getenv("TMPDIR");
+	int in = fs_open(file), out, rc = 0;
+	ssize_t n = 0;
+
+	if (in < 0)
+		return err_sys(e, ERR_IO, "%s", file);
+	*path = xasprintf("%s/fettle-probe-XXXXXX", dir && *dir ? dir : "/tmp");
+	out = mkostemp(*path, O_CLOEXEC);
+	if (out < 0) {
+		rc = err_sys(e, ERR_IO, "%s", *path);
+		free(TAKE(*path));
+	}
+	while (rc == 0 && (n = read(in, chunk, SPOOL_CHUNK)) > 0)
+		if (write(out, chunk, (size_t)n) != n)
+			rc = err_sys(e, ERR_IO, "%s", *path);
+	if (rc == 0 && n < 0)
+		rc = err_sys(e, ERR_IO, "%s", file);
+	if (out >= 0)
+		close(out);
+	close(in);
+	return rc;
+}
+
+static int choose_by_text(struct choice *c, struct err *e)
 {
 	const struct probe *fits[ALSO_MAX + 1];
+	gzFile f = input_open(c->path);
 	size_t found;
-	gzFile f;
-	int n, rc = 0;
+	int n, rc = 0, z = Z_OK;
 
-	if (a->as || a->pattern) {
-		out->probe = probe_find(a->as ? a->as : "pattern");
-		return out->probe ? 0 : unknown_probe(a->as ? a->as : "pattern", e);
-	}
-	if (!(f = input_open(file)))
-		return drive_not_there(file, e);
+	if (!f)
+		return drive_not_there(c->name, e);
 	n = probe_sniff_file(f, fits, ARRAY_LEN(fits), &found);
 	if (n < 0)
-		rc = cannot_read(f, file, e);
+		rc = cannot_read(f, c->name, e);
+	gzerror(f, &z);
 	gzclose(f);
 	if (rc < 0)
 		return rc;
-	out->probe = found ? fits[0] : NULL;
+	c->probe = found ? fits[0] : NULL;
 	for (size_t i = 1; i < found; i++)
-		out->also[out->n_also++] = fits[i];
-	if (!found)
-		return err_set(
-			e, ERR_NOT_FOUND,
-			"%s: %s; `fettle probe --list` says what can be read, --as NAME chooses, "
-			"--pattern RE reads a format of your own",
-			file, n ? "no probe knows such a text" : "the file is empty");
-	return 0;
+		c->also[c->n_also++] = fits[i];
+	if (found)
+		return 0;
+	return err_set(e, ERR_NOT_FOUND,
+		       "%s: %s; `fettle probe --list` says what can be read, --as NAME chooses, "
+		       "--pattern RE reads a format of your own",
+		       c->name,
+		       n           ? "no probe knows such a text"
+		       : z == Z_OK ? "the file is empty"
+				   : "a gzip file that is cut before its text");
 }
 
-static int read_file(const struct args *a, const char *file, const struct choice *choice,
-		     struct ranks *ranks)
+static int choose(const struct args *a, const char *file, struct choice *c, struct err *e)
+{
+	const char *as = a->pattern ? "pattern" : a->as;
+	struct stat st;
+	int rc;
+
+	c->name = c->path = str_eq(file, "-") ? "/dev/stdin" : file;
+	if (as && !(c->probe = probe_find(as)))
+		return unknown_probe(as, e);
+	if (stat(c->path, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))) {
+		if ((rc = spool(c->path, &c->spooled, e)) < 0)
+			return rc;
+		c->path = c->spooled;
+	}
+	return as ? 0 : choose_by_text(c, e);
+}
+
+static void choice_done(struct choice *c)
+{
+	if (c->spooled)
+		unlink(c->spooled);
+	free(c->spooled);
+}
+
+static int read_file(const struct args *a, const struct choice *choice, struct ranks *ranks)
 {
 	const struct probe *p = choice->probe;
-	struct reading r = {
-		.file = file, .probe = p, .choice = choice, .json = a->json, .ranks = ranks};
-	struct probe_context c = {
-		.file = file, .pattern = a->pattern, .metric = a->metric, .lines = &r.lines};
+	struct reading r = {.file = choice->name,
+			    .probe = p,
+			    .choice = choice,
+			    .json = a->json,
+			    .ranks = ranks};
+	struct probe_context c = {.file = choice->name,
+				  .pattern = a->pattern,
+				  .metric = a->metric,
+				  .lines = &r.lines};
 	struct probe_sink sink = {.value = take_value,
 				  .fact = take_fact,
 				  .ctx = &r,
@@ -474,7 +536,7 @@ static int read_file(const struct args *a, const char *file, const struct choice
 		r.table = listing_new();
 		r.steps = pivot_new(p->table);
 	}
-	s = probe_file(p, &c, file, &sink, &detail, &e);
+	s = probe_file(p, &c, choice->path, &sink, &detail, &e);
 	status = s == PROBE_OK || s == PROBE_PARTIAL ? 0 : EXIT_PERMANENT;
 	if (e.code != ERR_OK) {
 		status = cmd_fail(&cmd_probe, &e);
@@ -482,7 +544,7 @@ static int read_file(const struct args *a, const char *file, const struct choice
 		print_end(&r, s, detail.data);
 		fflush(stdout);
 		if (status)
-			fprintf(stderr, "fettle probe: error: %s: %s%s%s\n", file,
+			fprintf(stderr, "fettle probe: error: %s: %s%s%s\n", choice->name,
 				s == PROBE_ABSENT ? "nothing of this kind is in it"
 						  : "the tool failed",
 				detail.len ? ": " : "", detail.len ? detail.data : "");
@@ -522,7 +584,8 @@ static int read_all(const struct args *a)
 			putchar('\n');
 		fflush(stdout); /* errors stand where they belong */
 		status = choose(a, *file, &choice, &e) < 0 ? cmd_fail(&cmd_probe, &e)
-							   : read_file(a, *file, &choice, ranks);
+							   : read_file(a, &choice, ranks);
+		choice_done(&choice);
 		worst = status > worst ? status : worst;
 	}
 	compare_ranks(a, ranks);
@@ -551,7 +614,7 @@ static int run(int argc, char **argv)
 		.args_doc = "FILE...",
 		.doc = "Read what a tool or a training script printed (gzip too): a table of its "
 		       "metrics, facts, what was ignored and why, status. Traces of several ranks "
-		       "are compared.\v"
+		       "are compared. - is the standard input.\v"
 		       "Exit status 0 when it was read whole or in part, 4 when the tool failed or "
 		       "nothing of the kind is in the file."};
 	struct args a = {0};

@@ -151,6 +151,21 @@ options_of() {
 	[ "$status" -eq 4 ]
 }
 
+@test "probe: a pipe is read whole, packed or not; - is the standard input" {
+	# more than what is looked at to tell the kind
+	for i in $(seq 3000); do echo "iter $i: loss 2.5, time 10.00ms, mfu 10.72%"; done >long.txt
+	"$FETTLE" probe --json long.txt | sed 's/long.txt/X/g' >file.json
+	"$FETTLE" probe --json - <long.txt | sed 's,/dev/stdin,X,g' | cmp - file.json
+	# shellcheck disable=SC2002 # a pipe is what is meant
+	cat long.txt | "$FETTLE" probe --json - | sed 's,/dev/stdin,X,g' | cmp - file.json
+	gzip -c long.txt | "$FETTLE" probe --json /dev/stdin | sed 's,/dev/stdin,X,g' | cmp - file.json
+	[ "$(tail -1 file.json | jq .lines)" = 3000 ]
+	gzip -c long.txt | head -c 6 >cut.gz
+	run "$FETTLE" probe cut.gz
+	[ "$status" -eq 4 ]
+	[[ $output == *'a gzip file that is cut'* ]]
+}
+
 @test "probe: escapes of a hostile log do not reach the terminal" {
 	printf 'loss \033[31m1.5\033[0m|\033]0;x\007\n' >evil.txt
 	"$FETTLE" probe -p 'loss (?<loss>.*)' evil.txt >out.txt 2>&1 || true
