@@ -35,21 +35,27 @@ struct kernels {
 	struct top other; /* beyond NAMES_MAX */
 };
 
-/* Kernels that only move data between ranks. Those of libraries that come with no "nccl" in their
- * names are here by theirs. */
+/* Kernels that only move data between ranks: NCCL's (ncclAllReduceRingLLKernel_sum_f32 of 2.7, now
+ * ncclDevKernel_AllReduce_..), and those of libraries with other names. Words of operators
+ * ("all_reduce") would not do: a compiler puts them into the names of what it fuses. */
 static const char *const comm_words[] = {
-	"ncclKernel",
-	"ncclDevKernel",
-	"ncclSym",
-	"rcclKernel",
-	"rcclGenericKernel",
+	"nccl",
+	"rccl",
+	"mscclKernel",
+	"mscclpp",
 	"nvshmem",
+	"rocshmem",
 	"deep_ep::",
 	"symm_mem",
 	"multimem_",
 	"one_shot_all_reduce",
 	"two_shot_all_reduce",
+	"oneShotAllReduce",
+	"twoShotAllReduce",
+	"allreduce_fusion_kernel",
 	"cross_device_reduce",
+	"quickreduce::",
+	"userbuffers_",
 };
 
 struct kernels *kernels_new(void)

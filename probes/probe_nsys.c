@@ -159,6 +159,19 @@ static struct span lookup(struct nsys *s, int64_t id)
 	return (struct span){text, n < NAME_BYTES_MAX ? (size_t)n : NAME_BYTES_MAX};
 }
 
+/* An old schema has no NULL, and writes "" or 0 for it. */
+static bool is_given(sqlite3_stmt *q, int column)
+{
+	switch (sqlite3_column_type(q, column)) {
+	case SQLITE_NULL:
+		return false;
+	case SQLITE_TEXT:
+		return sqlite3_column_bytes(q, column) > 0;
+	default:
+		return sqlite3_column_int64(q, column) != 0;
+	}
+}
+
 /* The text of a name, which a column holds itself or by its number in StringIds. */
 static struct span name_of(struct nsys *s, sqlite3_stmt *q, int column)
 {
@@ -244,7 +257,7 @@ static void read_kernels(struct nsys *s)
 
 		if (!times(s, q, &start, &end) || !(t = row_rank(s, q)))
 			continue;
-		name = name_of(s, q, sqlite3_column_type(q, 4) == SQLITE_NULL ? 5 : 4);
+		name = name_of(s, q, is_given(q, 4) ? 4 : 5);
 		kind = kernels_add(s->kernels, name, end - start);
 		if (kind == TIMELINE_COMM)
 			key = (uint32_t)XXH3_64bits(name.s, name.n);
@@ -391,11 +404,14 @@ static void read_ranges(struct nsys *s)
 		if (sqlite3_column_type(q, 5) == SQLITE_INTEGER && type != NVTX_PUSH_POP &&
 		    type != NVTX_START_END)
 			continue;
-		/* A range that was open when the trace ended has no end: it is no whole step. */
-		if (sqlite3_column_type(q, 1) == SQLITE_NULL || !times(s, q, &start, &end))
+		/* A range that was open when the trace ended has no end (NULL, -1, 0): it is no
+		 * whole step. */
+		if (sqlite3_column_type(q, 1) == SQLITE_NULL ||
+		    sqlite3_column_int64(q, 1) < sqlite3_column_int64(q, 0) ||
+		    !times(s, q, &start, &end))
 			continue;
-		add_range(s, name_of(s, q, sqlite3_column_type(q, 2) == SQLITE_NULL ? 3 : 2),
-			  by_profiler, start, end, sqlite3_column_int64(q, 4));
+		add_range(s, name_of(s, q, is_given(q, 2) ? 2 : 3), by_profiler, start, end,
+			  sqlite3_column_int64(q, 4));
 	}
 	sqlite3_finalize(q);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * `nsys stats`, as CSV (--format csv) or as its console shows it (columns apart by two blanks or
- * more, thousands with commas): sums over a whole trace, one report after another, with chatter
- * between them. A report is known by its header (Time (%) is first, or Total of mem_size_sum): its
- * columns are found by name, for they were renamed in 2022 (Instances and Num Calls stayed), and
- * its times are in the unit that the header names. kernel_time_share is a share of all kernels'
- * time and not of the step: sums do not know what ran beside what. `probe_nsys` on the SQLite
- * export does.
+ * more, thousands with commas; `nsys profile --stats` since 2019): sums over a whole trace, one
+ * report after another, with chatter between them. A report is known by its header (Time (%) is
+ * first, or Total of mem_size_sum): its columns are found by name, for they were renamed in 2020
+ * and 2022, and its times are in the unit that the header names, nanoseconds if it names none.
+ * kernel_time_share is a share of all kernels' time and not of the step: sums do not know what ran
+ * beside what. `probe_nsys` on the SQLite export does.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,8 @@ struct state {
 	bool console;           /* the present report is as the console shows it */
 	int total, count, name; /* columns */
 	size_t columns;
-	double scale; /* of total, to ns */
+	uint32_t triples; /* columns of three words: GridXYZ, BlockXYZ */
+	double scale;     /* of total, to ns */
 	struct kernels *kernels;
 };
 
@@ -45,15 +46,25 @@ static int find_total(const struct csv *c, double *scale)
 	return -1;
 }
 
+/* Reports of other things (mpi_event_sum, openmp_sum, cuda_api_gpu_sum) have names, too. */
 static enum report report_of(const struct csv *c, int *name)
 {
+	static const char *const others[] = {"Category", "Source", "Event Type"};
+
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		if (csv_find(c, others[i]) >= 0)
+			return OTHER;
 	if ((*name = csv_find(c, "Operation")) >= 0)
 		return COPIES;
 	if ((*name = csv_find(c, "Range")) >= 0)
 		return RANGES;
 	if ((*name = csv_find(c, "Name")) < 0)
 		return OTHER;
-	return csv_find(c, "Num Calls") >= 0 ? CALLS : KERNELS;
+	if (csv_find(c, "Num Calls") >= 0 || csv_find(c, "Calls") >= 0)
+		return CALLS;
+	if (csv_find(c, "Operations") >= 0) /* before 2020.4 */
+		return COPIES;
+	return csv_find(c, "Instances") >= 0 ? KERNELS : OTHER;
 }
 
 /* A header begins a report. */
@@ -62,10 +73,14 @@ static bool take_header(struct state *s)
 	const struct csv *c = &s->row;
 
 	if (c->n < 3 || (!span_eq(c->v[0], "Time (%)") && !span_eq(c->v[0], "Time(%)") &&
-			 !span_after(c->v[0], "Total (").s))
+			 !span_eq(c->v[0], "Total") && !span_after(c->v[0], "Total (").s))
 		return false;
 	s->report = report_of(c, &s->name);
 	s->columns = c->n;
+	s->triples = 0;
+	for (size_t i = 0; i < c->n && i < 32; i++)
+		if (span_eq(c->v[i], "GridXYZ") || span_eq(c->v[i], "BlockXYZ"))
+			s->triples |= UINT32_C(1) << i;
 	s->total = find_total(c, &s->scale);
 	s->count = -1;
 	for (size_t i = 0; i < ARRAY_LEN(counts) && s->count < 0; i++)
@@ -120,18 +135,34 @@ static void take_row(struct state *s, struct emit *o)
 	}
 }
 
+/* Three words, as many blanks as there are between them. */
+static size_t triple_len(struct span t)
+{
+	struct span rest = t, w = {t.s, 0};
+
+	for (int i = 0; i < 3; i++)
+		if (!span_word(&rest, &w))
+			break;
+	return (size_t)(w.s + w.n - t.s);
+}
+
 /* "    75.0        1,831,281          2   void f(int, x)": what more there is belongs to the last
- * of `most` columns, the name. */
-static void split_columns(struct csv *c, struct span line, size_t most)
+ * of `most` columns, the name, which may be empty. */
+static void split_columns(struct csv *c, struct span line, size_t most, uint32_t triples)
 {
 	struct span rest = span_trim(line);
 
 	c->n = 0;
 	while (rest.n && c->n < most) {
-		struct span more = c->n + 1 < most ? span_after(rest, "  ")
-						   : (struct span){NULL, 0};
-		size_t n = more.s ? (size_t)(more.s - rest.s) - 2 : rest.n;
+		struct span more = {NULL, 0};
+		size_t n = rest.n;
 
+		if (c->n < 32 && triples >> c->n & 1) {
+			n = triple_len(rest);
+			more = (struct span){rest.s + n, rest.n - n};
+		} else if (c->n + 1 < most && (more = span_after(rest, "  ")).s) {
+			n = (size_t)(more.s - rest.s) - 2;
+		}
 		c->v[c->n++] = (struct span){rest.s, n};
 		rest = more.s ? span_trim(more) : (struct span){"", 0};
 	}
@@ -141,7 +172,8 @@ static bool is_console_head(struct span line)
 {
 	line = span_trim(line);
 	return (span_starts(line, "Time (%)  ") || span_starts(line, "Time(%)  ") ||
-		span_starts(line, "Total (")) &&
+		span_starts(line, "Total (") ||
+		(span_starts(line, "Total  ") && span_has(line, "Operation"))) &&
 	       !memchr(line.s, ',', line.n);
 }
 
@@ -149,7 +181,7 @@ static bool is_console_head(struct span line)
 static bool split(struct state *s, struct span line)
 {
 	if (is_console_head(line)) {
-		split_columns(&s->row, line, CSV_FIELDS_MAX);
+		split_columns(&s->row, line, CSV_FIELDS_MAX, 0);
 		s->console = true;
 		return true;
 	}
@@ -158,8 +190,22 @@ static bool split(struct state *s, struct span line)
 		s->console = false;
 	if (!s->console)
 		return csv_split(&s->row, line);
-	split_columns(&s->row, line, s->columns);
+	split_columns(&s->row, line, s->columns, s->triples);
+	if (s->row.n + 1 == s->columns && s->name == (int)s->row.n)
+		s->row.v[s->row.n++] = (struct span){"", 0};
 	return true;
+}
+
+/* What stands between two reports; the next may be one that we do not know. */
+static bool is_end(struct span line)
+{
+	static const char *const words[] = {"Processing [", "Running [", "Executing '", " ** ",
+					    "Start (ns)"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (span_starts(line, words[i]) || span_starts(span_trim(line), words[i]))
+			return true;
+	return line.n && line.s[0] == '[' && span_has(line, "] Executing '");
 }
 
 /* Other writers' lines may stand between rows: a row begins with its share. */
@@ -177,12 +223,23 @@ static void stats_line(void *state, struct emit *o, const struct input_line *l)
 
 	if (!s->kernels)
 		s->kernels = kernels_new();
+	if (is_end(input_span(l))) {
+		s->report = NONE;
+		s->console = false;
+		return;
+	}
 	if (!s->console && !is_console_head(input_span(l)) && !memchr(l->text, ',', l->len))
 		return;
 	whole = split(s, input_span(l));
-	if ((whole && take_header(s)) || s->report == NONE || s->report == OTHER ||
-	    !is_row(&s->row))
+	if ((whole && take_header(s)) || s->report == NONE || s->report == OTHER)
 		return;
+	if (!is_row(&s->row)) {
+		/* "100,0   33.024": thousands cannot be told from decimals. */
+		if (s->console && s->row.n == s->columns && s->row.v[0].s[0] >= '0' &&
+		    s->row.v[0].s[0] <= '9')
+			emit_bad(o, "numbers as another locale than C writes them");
+		return;
+	}
 	if (!whole || !l->complete || s->row.n != s->columns)
 		emit_bad(o, "a row that is cut, or has a quote that is not closed");
 	else

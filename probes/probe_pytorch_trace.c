@@ -87,7 +87,8 @@ struct probe_run {
 	struct kernels *kernels;
 	int64_t n_broken, world;
 	bool told_gpu;
-	bool lists_devices, has_device; /* deviceProperties was seen; something was in it */
+	bool lists_devices; /* deviceProperties was seen */
+	bool has_device;    /* something was in it, or did something */
 	enum side side;
 	char usage[48];   /* metric that the next value under "fettle" is of */
 	int64_t last_end; /* of the outermost operator that was added last, and its thread */
@@ -149,6 +150,7 @@ static enum category category_of(const char *s, size_t n)
 		{"gpu_memset", CAT_MEMSET}, {"operator", CAT_OP},
 		{"runtime", CAT_CALL},      {"memcpy", CAT_MEMCPY},
 		{"memset", CAT_MEMSET},     {"hip_runtime", CAT_CALL},
+		{"xpu_runtime", CAT_CALL},  {"privateuse1_runtime", CAT_CALL},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cats); i++)
@@ -157,10 +159,11 @@ static enum category category_of(const char *s, size_t n)
 	return CAT_OTHER;
 }
 
-/* The trace says that it has no device: then operators are what computes. */
+/* No device so far: then operators are what computes. Kineto lists none for XPU (to 2.8) and says
+ * nothing at all of 2021: there the first kernel tells. */
 static bool is_host(const struct probe_run *r)
 {
-	return r->lists_devices && !r->has_device;
+	return !r->has_device;
 }
 
 static void take_name(struct probe_run *r, const char *s, size_t n)
@@ -314,6 +317,9 @@ static void device_event(struct probe_run *r, struct span name, int64_t end)
 	enum timeline_gpu kind = TIMELINE_COPY;
 	uint64_t key = 0;
 
+	if (!r->has_device)
+		timeline_drop_gpu(r->time);
+	r->has_device = true;
 	if (ev->cat == CAT_KERNEL) {
 		kind = kernels_add(r->kernels, name, ev->dur_ns);
 		if (kind == TIMELINE_COMM)
@@ -350,7 +356,8 @@ static void on_end(void *ctx, bool whole)
 	}
 	if (ev->is_memory)
 		memory_event(r);
-	if (ev->ph != 'X' || ev->cat == CAT_OTHER || (ev->cat == CAT_UNKNOWN && !is_host(r)))
+	if (ev->ph != 'X' || ev->cat == CAT_OTHER ||
+	    (ev->cat == CAT_UNKNOWN && !(r->lists_devices && is_host(r))))
 		return;
 	if (!ev->has_ts || !ev->has_dur || ev->dur_ns > DUR_MAX_NS) {
 		r->n_broken++;

@@ -139,6 +139,13 @@ void timeline_add_step(struct timeline *t, int64_t number, int64_t start_ns, int
 		.number = number, .line = line, .start_ns = start_ns, .end_ns = end_ns};
 }
 
+void timeline_drop_gpu(struct timeline *t)
+{
+	t->n_gpu = 0;
+	memset(t->count, 0, sizeof(t->count));
+	memset(t->copy_ns, 0, sizeof(t->copy_ns));
+}
+
 void timeline_set_host(struct timeline *t)
 {
 	t->on_host = true;

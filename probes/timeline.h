@@ -84,6 +84,9 @@ void timeline_add_step(struct timeline *t, int64_t number, int64_t start_ns, int
 /* Bytes of a copy from the host, for its bandwidth. */
 void timeline_add_bytes(struct timeline *t, enum timeline_gpu kind, int64_t bytes);
 
+/* Drop what was added for the device: it was of the host, and there is a device after all. */
+void timeline_drop_gpu(struct timeline *t);
+
 /* There is no device: what computes are operators of the host, and the key of each is its thread.
  * Operators of the step's own thread that run while it waits for data are part of the wait. */
 void timeline_set_host(struct timeline *t);

@@ -106,18 +106,20 @@ enum timeline_host trace_call(struct span name)
 					     "HostRegister", "MemCreate",  "MemMap",
 					     "MemUnmap",     "MemRelease", "MemSetAccess",
 					     "MemAlloc",     "MemFree",    "ExtMalloc",
-					     "HostMalloc",   "HostFree"};
+					     "HostMalloc",   "HostFree",   "USMDeviceAlloc",
+					     "USMFree"};
 	struct span t = name;
 
 	if (starts(t, "cuda"))
 		t = (struct span){t.s + 4, t.n - 4};
 	else if (starts(t, "hip"))
 		t = (struct span){t.s + 3, t.n - 3};
-	else if (starts(t, "cu"))
+	else if (starts(t, "cu") || starts(t, "ur") || starts(t, "ze"))
 		t = (struct span){t.s + 2, t.n - 2};
 	if (starts(t, "Launch") || span_has(t, "Async"))
 		return TIMELINE_LAUNCH;
-	if (span_has(t, "Synchronize") || starts(t, "Memcpy"))
+	if (span_has(t, "Synchronize") || starts(t, "Memcpy") || starts(t, "QueueFinish") ||
+	    starts(t, "EventWait"))
 		return TIMELINE_SYNC;
 	for (size_t i = 0; i < ARRAY_LEN(allocs); i++)
 		if (starts(t, allocs[i]))

@@ -264,13 +264,92 @@ static void test_console(void **state)
 	findings_free(&f);
 }
 
+/* Without NULL, as schemas of before 2022 are: 0, "" and -1 stand for what is not given. */
+static void test_no_null(void **state)
+{
+	static const char sql[] =
+		"CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);"
+		"INSERT INTO StringIds VALUES (3, 'gemm'), (4, 'step 1'), "
+		"(5, 'ncclAllReduceRingLLKernel_sum_f32(ncclColl)');"
+		"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT NOT NULL, end INT NOT NULL, "
+		"deviceId INT NOT NULL, demangledName INT NOT NULL, shortName INT NOT NULL);"
+		"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0, 30, 0, 0, 3), "
+		"(30, 50, 0, 5, 0);"
+		"CREATE TABLE NVTX_EVENTS (start INT NOT NULL, end INT NOT NULL, eventType INT NOT "
+		"NULL, text TEXT NOT NULL, textId INT NOT NULL, globalTid INT NOT NULL);"
+		"INSERT INTO NVTX_EVENTS VALUES (0, 100, 59, '', 4, 1), (60, -1, 59, 'open', 0, 1), "
+		"(70, 0, 60, 'open', 0, 1);";
+	struct findings f;
+
+	(void)state;
+	read_sql(sql, &f);
+	check_status(&f, PROBE_OK);
+	check_at(&f, "compute_ratio", 1, NULL, 0.3);
+	check_at(&f, "comm_exposed_ratio", 1, NULL, 0.2);
+	check_at(&f, "kernel_count", -1, "kernel=gemm", 1);
+	findings_free(&f);
+}
+
+/* What `nsys profile --stats` printed in 2019 and in 2022, and reports of other things. */
+static void test_old_console(void **state)
+{
+	static const char text[] =
+		"CUDA API Statistics (nanoseconds)\n\n"
+		"Time(%)  Total Time  Calls      Average   Minimum    Maximum  Name\n"
+		"-------  ----------  -----  -----------  --------  ---------  ----------\n"
+		"   90.0        4000      2       2000.0      1000       3000  cudaMalloc\n"
+		"CUDA Kernel Statistics (nanoseconds)\n\n"
+		"Time(%)      Total Time   Instances     Average  Minimum  Maximum  Name\n"
+		"-------  --------------  ----------  ----------  -------  -------  ----\n"
+		"   60.0            3000           2      1500.0     1000     2000  gemm(int,  int)\n"
+		"   40.0            2000           1      2000.0     2000     2000      \n\n"
+		"CUDA Memory Operation Statistics (nanoseconds)\n"
+		"Time(%)      Total Time  Operations     Average  Minimum  Maximum  Name\n"
+		"  100.0            5000           1      5000.0     5000     5000  [CUDA memcpy "
+		"HtoD]\n\n"
+		"CUDA Memory Operation Statistics (KiB)\n"
+		"     Total  Operations     Average  Minimum  Maximum  Name\n"
+		"    1024.0           1      1024.0   1024.0   1024.0  [CUDA memcpy HtoD]\n\n"
+		"[6/8] Executing 'gpukernsum' stats report\n\n"
+		" Time (%)  Total Time (ns)  Instances  StdDev (ns)     GridXYZ         BlockXYZ      "
+		"  Name\n"
+		"     20.0            7,000          3          0.0  2048    1    1   128    1    1  "
+		"add(a, b)\n"
+		"[7/8] Executing 'gputrace' stats report\n"
+		" Start (ns)  Duration (ns)  CorrId  Name\n"
+		"        900             10       7  add(a, b)\n"
+		"Processing [x.sqlite] with [mpi_event_sum.py]...\n"
+		"Time (%),Total Time (ns),Instances,Avg (ns),Source,Name\n"
+		"60.0,100,1,100,MPI,MPI_Allreduce\n"
+		"Time (%),Total Time (ns),Instances,Avg (ns),Category,Operation\n"
+		"60.0,100,1,100,CUDA_API,cudaLaunchKernel\n";
+	struct findings f = findings_text(&probe_nsys_stats, text);
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "host_call_time_ms", -1, "call=cudaMalloc", 0.004);
+	check_at(&f, "kernel_time_ms", -1, "kernel=gemm", 0.003);
+	check_at(&f, "kernel_time_ms", -1, "kernel=(no name)", 0.002);
+	check_at(&f, "kernel_time_ms", -1, "kernel=add", 0.007);
+	check_at(&f, "copy_time_ms", -1, "operation=[CUDA memcpy HtoD]", 0.005);
+	assert_int_equal(found_count(&f, "kernel_count"), 3);
+	assert_int_equal(found_count(&f, "copy_time_ms"), 1);
+	findings_free(&f);
+	f = findings_text(&probe_nsys_stats, " Time (%)  Total Time (ns)  Instances  Name\n"
+					     "    100,0           33.024          1  f\n");
+	check_status(&f, PROBE_ABSENT);
+	assert_non_null(strstr(f.detail.data, "another locale"));
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_table), cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_odd),        cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_gzip),       cmocka_unit_test(test_stats),
-		cmocka_unit_test(test_console),
+		cmocka_unit_test(test_same_table),  cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_odd),         cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_gzip),        cmocka_unit_test(test_stats),
+		cmocka_unit_test(test_console),     cmocka_unit_test(test_no_null),
+		cmocka_unit_test(test_old_console),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,6 +207,40 @@ static void test_handed_over(void **state)
 	timeline_free(t);
 }
 
+#define OP "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"tid\":1,\"ts\":10,\"dur\":60}"
+
+/* Kineto lists no device of an XPU, and old traces list none at all: the first kernel tells that
+ * operators were not what computed. Without one they are. */
+static void test_unlisted_device(void **state)
+{
+	static const char *const heads[] = {"{\"deviceProperties\":[],\"traceEvents\":[",
+					    "{\"traceEvents\":["};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+		_cleanup_free_ char *with = xasprintf(
+			"%s" STEP(
+				1, 0,
+				100) "," OP ",{\"ph\":\"X\",\"cat\":\"xpu_runtime\","
+				     "\"name\":\"urUSMDeviceAlloc\",\"tid\":1,\"ts\":70,\"dur\":5}," KERNEL(
+					     "gemm", 20, 30) "]}",
+			heads[i]);
+		_cleanup_free_ char *without = xasprintf("%s" STEP(1, 0, 100) "," OP "]}",
+							 heads[i]);
+		struct findings f = findings_text(p, with);
+
+		check_status(&f, PROBE_OK);
+		check_at(&f, "compute_ratio", 1, NULL, 0.3);
+		check_at(&f, "gpu_idle_ratio", 1, NULL, 0.7);
+		check_at(&f, "alloc_gap_ratio", 1, NULL, 0.05);
+		findings_free(&f);
+		f = findings_text(p, without);
+		check_at(&f, "compute_ratio", 1, NULL, 0.6);
+		check_missing(&f, "gpu_idle_ratio", -1, "scope=steps", "no device in the trace");
+		findings_free(&f);
+	}
+}
+
 static void test_names(void **state)
 {
 	int64_t n;
@@ -229,6 +263,10 @@ static void test_names(void **state)
 	assert_int_equal(trace_call(span_of("cudaMemcpy")), TIMELINE_SYNC);
 	assert_int_equal(trace_call(span_of("cudaMemcpyAsync")), TIMELINE_LAUNCH);
 	assert_int_equal(trace_call(span_of("cudaLaunchKernelExC_v11060")), TIMELINE_LAUNCH);
+	assert_int_equal(trace_call(span_of("zeEventHostSynchronize")), TIMELINE_SYNC);
+	assert_int_equal(trace_call(span_of("urQueueFinish")), TIMELINE_SYNC);
+	assert_int_equal(trace_call(span_of("urUSMFree")), TIMELINE_ALLOC);
+	assert_int_equal(trace_call(span_of("urEnqueueKernelLaunch")), TIMELINE_LAUNCH);
 	assert_int_equal(trace_copy(span_of("Memcpy HtoD (Pinned -> Device)")), TIMELINE_PINNED);
 	assert_int_equal(trace_copy(span_of("Memcpy DtoH (Device -> Pageable)")), TIMELINE_COPY);
 }
@@ -239,7 +277,8 @@ int main(void)
 		cmocka_unit_test(test_fixture),     cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_mended),      cmocka_unit_test(test_stepped_over),
 		cmocka_unit_test(test_cut),         cmocka_unit_test(test_none),
-		cmocka_unit_test(test_handed_over), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_handed_over), cmocka_unit_test(test_unlisted_device),
+		cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
