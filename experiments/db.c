@@ -76,8 +76,36 @@ static const char *advice_of(int rc)
 	}
 }
 
+static int last_errno(sqlite3_file *f)
+{
+	int errnum = 0;
+
+	if (f && f->pMethods)
+		f->pMethods->xFileControl(f, SQLITE_FCNTL_LAST_ERRNO, &errnum);
+	return errnum;
+}
+
+/* SQLite takes a page that the disk does not give for a damaged file (SQLITE_IOERR_CORRUPTFS
+ * becomes SQLITE_CORRUPT). Who reads that would restore a copy for no reason. */
+static bool disk_failed(sqlite3 *h)
+{
+	static const int ask[] = {SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER};
+	sqlite3_file *f;
+
+	for (size_t i = 0; i < ARRAY_LEN(ask); i++) {
+		f = NULL;
+		if (sqlite3_file_control(h, "main", ask[i], &f) == SQLITE_OK &&
+		    fs_code(last_errno(f)) == ERR_READ)
+			return true;
+	}
+	return false;
+}
+
 int db_fault(struct db *db, const char *what, int sqlite_rc, struct err *e)
 {
+	if ((sqlite_rc & 0xff) == SQLITE_CORRUPT && disk_failed(db->h))
+		return err_set(e, ERR_DB, "%s: %s: %s%s", db->path, what,
+			       sqlite3_errstr(SQLITE_IOERR), advice_of(SQLITE_IOERR));
 	return err_set(e, code_of(sqlite_rc), "%s: %s: %s%s", db->path, what, sqlite3_errmsg(db->h),
 		       advice_of(sqlite_rc));
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "probes/input.h"
 
@@ -155,7 +156,7 @@ static int feed_all(const struct probe *p, struct probe_run *r, gzFile f, const 
 	const char *why = gzerror(f, &z);
 
 	if (z == Z_ERRNO)
-		return err_sys(e, ERR_IO, "%s", path);
+		return err_sys(e, fs_code(errno), "cannot read %s", path);
 	if (n < 0 && z != Z_BUF_ERROR && z != Z_DATA_ERROR)
 		return err_set(e, ERR_IO, "%s: %s", path, why);
 	return z == Z_BUF_ERROR || z == Z_DATA_ERROR;
@@ -178,7 +179,7 @@ enum probe_status probe_file(const struct probe *p, const struct probe_context *
 	f = input_open(path);
 	if (!f) {
 		if (errno != ENOENT)
-			err_sys(err, ERR_IO, "%s", path);
+			err_sys(err, fs_code(errno), "%s", path);
 		else if (detail)
 			buf_printf(detail, "%s: %s", path, strerror(errno));
 		return PROBE_ABSENT;

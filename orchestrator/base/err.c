@@ -68,6 +68,7 @@ int err_exit_status(enum err_code code)
 	case ERR_CANCELLED:
 		return 3;
 	case ERR_IO:
+	case ERR_READ:
 	case ERR_PARSE:
 	case ERR_DB:
 	case ERR_LIMIT:

@@ -15,6 +15,7 @@ enum err_code {
 	ERR_RECIPE,    /* bad recipe, knob, rule or site policy   exit 2 */
 	ERR_TEMP,      /* scheduler away, lock held, window over  exit 3 */
 	ERR_IO,        /* a file or a pipe                        exit 4 */
+	ERR_READ,      /* a disk or file server fails on a read   exit 4 */
 	ERR_PARSE,     /* text that is not what it should be      exit 4 */
 	ERR_DB,        /* SQLite                                  exit 4 */
 	ERR_LIMIT,     /* a bound of ours was reached             exit 4 */

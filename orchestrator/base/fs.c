@@ -21,9 +21,22 @@ enum {
 	TREE_DEPTH_MAX = 256,
 };
 
-static enum err_code code_of_errno(void)
+enum err_code fs_code(int errnum)
 {
-	return errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_IO;
+	switch (errnum) {
+	case ENOENT:
+	case ENOTDIR:
+		return ERR_NOT_FOUND;
+	case EIO: /* a disk; the others are those of file servers */
+	case EREMOTEIO:
+	case ESTALE:
+	case ETIMEDOUT:
+	case ENOTCONN:
+	case ESHUTDOWN:
+		return ERR_READ;
+	default:
+		return ERR_IO;
+	}
 }
 
 static int read_all(int fd, const char *path, size_t max, struct buf *out, struct err *e)
@@ -43,7 +56,7 @@ static int read_all(int fd, const char *path, size_t max, struct buf *out, struc
 		buf_put(out, chunk, (size_t)n);
 	}
 	if (n < 0)
-		return err_sys(e, ERR_IO, "cannot read %s", path);
+		return err_sys(e, fs_code(errno), "cannot read %s", path);
 	buf_put(out, "", 0); /* an empty file is "" and not NULL */
 	return 0;
 }
@@ -64,7 +77,7 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *e)
 	int rc;
 
 	if (fd < 0)
-		return err_sys(e, code_of_errno(), "cannot open %s", path);
+		return err_sys(e, fs_code(errno), "cannot open %s", path);
 	rc = read_all(fd, path, max, out, e);
 	close(fd);
 	if (rc && out->data) {
@@ -358,7 +371,7 @@ char *fs_absolute(const char *path, struct err *e)
 	char *p = realpath(path, NULL);
 
 	if (!p)
-		err_sys(e, code_of_errno(), "cannot resolve %s", path);
+		err_sys(e, fs_code(errno), "cannot resolve %s", path);
 	return p;
 }
 
@@ -471,10 +484,10 @@ int fs_hash_file(const char *path, char out[33], struct err *e)
 	_cleanup_free_ char *chunk = xmalloc(CHUNK_BYTES);
 	XXH3_state_t *state;
 	ssize_t n;
-	int fd = fs_open(path);
+	int fd = fs_open(path), rc = 0;
 
 	if (fd < 0)
-		return err_sys(e, code_of_errno(), "cannot open %s", path);
+		return err_sys(e, fs_code(errno), "cannot open %s", path);
 	state = xchecked(XXH3_createState());
 	XXH3_128bits_reset(state);
 	while ((n = read(fd, chunk, CHUNK_BYTES)) > 0 || (n < 0 && errno == EINTR))
@@ -482,7 +495,9 @@ int fs_hash_file(const char *path, char out[33], struct err *e)
 			XXH3_128bits_update(state, chunk, (size_t)n);
 	if (n == 0)
 		hash_hex(XXH3_128bits_digest(state), out);
+	else
+		rc = err_sys(e, fs_code(errno), "cannot read %s", path);
 	XXH3_freeState(state);
 	close(fd);
-	return n < 0 ? err_sys(e, ERR_IO, "cannot read %s", path) : 0;
+	return rc;
 }

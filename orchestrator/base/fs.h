@@ -10,6 +10,9 @@
 #include "orchestrator/base/err.h"
 #include "orchestrator/base/str.h"
 
+/* What an errno of open(2) or read(2) means for the file: ERR_NOT_FOUND; ERR_READ, the file may be
+ * whole and what holds it gave an error, so that it is read again later; or ERR_IO. */
+enum err_code fs_code(int errnum);
 /* open(2) for reading: a descriptor, or -1 with errno. Only reads wait: a pipe without a writer,
  * which a workload may leave where a file is expected, is empty instead of waited for. */
 int fs_open(const char *path);

@@ -87,6 +87,22 @@ static size_t files_read(const struct gather *g)
 	return read;
 }
 
+/* Those that are there and could not be read: the answer is without them. */
+static int tell_unread(const struct gather *g)
+{
+	size_t n;
+	const struct gather_file *f = gather_files(g, &n);
+	struct err e;
+	int status = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (f[i].fault == ERR_IO || f[i].fault == ERR_READ) {
+			err_set(&e, f[i].fault, "%s", f[i].detail);
+			status = cmd_fail(&cmd_diagnose, &e);
+		}
+	return status;
+}
+
 /* The signals of the files, and over them those that the user gives. */
 static struct script_signals all_signals(const struct gather *g, const struct kvs *given,
 					 struct signal **array)
@@ -387,7 +403,8 @@ static int run(int argc, char **argv)
 		.doc = "Say where a job's time went, from any logs and traces: bottlenecks in order "
 		       "with their figures, what each could give at most, what to try, and which "
 		       "questions stay open for want of which measurement.\v"
-		       "Exit status 0 when something could be read, 4 when no file holds a figure."};
+		       "Exit status 0 when something could be read, 4 when no file holds a figure or "
+		       "one could not be read."};
 	struct args a = {0};
 	struct gather *g;
 	struct err e = {0};
@@ -399,6 +416,8 @@ static int run(int argc, char **argv)
 	for (char **p = a.paths; *p && rc == 0; p++)
 		rc = read_path(g, *p, &left, &e);
 	gather_finish(g);
+	if (rc == 0)
+		status = tell_unread(g);
 	if (rc == 0 && files_read(g) == 0) {
 		fprintf(stderr, "fettle diagnose: error: none of these files holds a figure that a "
 				"probe can read; `fettle probe --list` names the formats\n");

@@ -14,7 +14,7 @@ static int read_text(const char *path, struct buf *out, struct err *e)
 	struct err why = {0};
 
 	if (fs_read(path, ENVFILE_BYTES_MAX, out, &why) < 0)
-		return err_set(e, ERR_USAGE, "%s", why.text);
+		return err_set(e, why.code == ERR_READ ? ERR_READ : ERR_USAGE, "%s", why.text);
 	if (out->len && memchr(out->data, '\0', out->len))
 		return err_set(e, ERR_USAGE, "%s: holds a NUL byte and is no text", path);
 	return 0;

@@ -560,14 +560,12 @@ static int take_results(struct campaign *c, const struct stage_row *s, const str
 	int rc = c->sched->results ? c->sched->results(c->run, dir, &a, NULL) : 0;
 
 	if (rc == 0)
-		rc = ingest_attempt(c->recipe, s, c->facts.hyps, c->facts.n_hyps, b, dir, &a, NULL);
+		rc = ingest_attempt(c->recipe, s, c->facts.hyps, c->facts.n_hyps, b, dir, &a, e);
 	else if (rc > 0)
 		ingest_steps(c->recipe, s, &a);
-	if (rc == -ERR_NOT_FOUND)
-		return 0;
-	if (a.partial && b->job_id && !st) {
+	if (rc < 0 || (a.partial && b->job_id && !st)) {
 		attempt_files_done(&a);
-		return 0;
+		return rc == -ERR_NOT_FOUND ? 0 : rc < 0 ? rc : 0;
 	}
 	*changed = true;
 	rc = recost(c, b->allocation, -1, e);

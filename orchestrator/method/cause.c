@@ -29,29 +29,33 @@ static void take_end(void *ctx, const struct probe_fact *f)
 }
 
 /* The sentence of a probe that says that the text failed, NULL otherwise. */
-static char *failed_by(const char *probe, const char *path)
+static char *failed_by(const char *probe, const char *path, struct err *e)
 {
 	const struct probe *p = probe_find(probe);
 	struct probe_sink none = {0};
 	struct buf detail = {0};
-	struct err e = {0};
+	struct err why = {0};
 
-	if (p && probe_file(p, NULL, path, &none, &detail, &e) == PROBE_FAILED && detail.len)
+	if (p && probe_file(p, NULL, path, &none, &detail, &why) == PROBE_FAILED && detail.len)
 		return buf_take(&detail);
+	if (why.code == ERR_READ)
+		*e = why;
 	buf_free(&detail);
 	return NULL;
 }
 
-static char *slurm_end(const char *path)
+static char *slurm_end(const char *path, struct err *e)
 {
 	const struct probe *p = probe_find("slurm_end");
 	struct ends ends = {0};
 	struct probe_sink sink = {.fact = take_end, .ctx = &ends};
-	struct err e = {0};
+	struct err why = {0};
 	char *cause;
 
 	if (p)
-		(void)probe_file(p, NULL, path, &sink, NULL, &e);
+		(void)probe_file(p, NULL, path, &sink, NULL, &why);
+	if (why.code == ERR_READ)
+		*e = why;
 	if (!ends.text)
 		return NULL;
 	cause = xasprintf("line %lld: %sSlurm says %s", (long long)ends.line,
@@ -61,12 +65,12 @@ static char *slurm_end(const char *path)
 	return cause;
 }
 
-char *cause_of_failure(const char *path)
+char *cause_of_failure(const char *path, struct err *e)
 {
-	char *cause = failed_by("torch_memory", path);
+	char *cause = failed_by("torch_memory", path, e);
 
 	if (!cause)
-		cause = slurm_end(path);
+		cause = slurm_end(path, e);
 	/* A peer that ran out of memory shows as a collective that never ends: last. */
-	return cause ? cause : failed_by("nccl_log", path);
+	return cause ? cause : failed_by("nccl_log", path, e);
 }

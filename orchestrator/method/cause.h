@@ -7,7 +7,10 @@
 #ifndef FETTLE_METHOD_CAUSE_H
 #define FETTLE_METHOD_CAUSE_H
 
-/* Caller frees; NULL when the output at `path` names no cause that we know. */
-char *cause_of_failure(const char *path);
+#include "orchestrator/base/err.h"
+
+/* Caller frees; NULL when the output at `path` names no cause that we know. A read of it that fails
+ * is told in e. */
+char *cause_of_failure(const char *path, struct err *e);
 
 #endif

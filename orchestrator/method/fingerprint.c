@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/method/fingerprint.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,7 @@ static void read_file(const char *dir, const char *name, const char *token, stru
 		strv_addf(&a->notes, "the environment of a node is not known: %s", e.text);
 	else
 		a->n_environments++;
+	ingest_unread(a, &e);
 	buf_free(&b);
 }
 
@@ -142,6 +144,7 @@ static void add_nccl(const char *dir, struct attempt_files *a)
 	static const char says[] = "NCCL version ";
 	char name[24];
 	_cleanup_free_ char *path = NULL, *text = xmalloc(HEAD_BYTES + 1);
+	struct err e = {0};
 	char *at;
 	ssize_t n;
 	int fd;
@@ -153,6 +156,9 @@ static void add_nccl(const char *dir, struct attempt_files *a)
 	if ((fd = fs_open(path)) < 0)
 		return;
 	n = read(fd, text, HEAD_BYTES);
+	if (n < 0)
+		err_sys(&e, fs_code(errno), "cannot read %s", path);
+	ingest_unread(a, &e);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	at = memmem(text, n > 0 ? (size_t)n : 0, says, strlen(says));

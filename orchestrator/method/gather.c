@@ -2,6 +2,7 @@
 #include "orchestrator/method/gather.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,17 +198,26 @@ static void take_timeline(void *ctx, struct timeline *t, int rank)
 
 /* -- files ------------------------------------------------------------------------------------- */
 
-static const struct probe *probe_of(const char *path)
+static const struct probe *probe_of(const char *path, struct err *e)
 {
 	const struct probe *best;
 	gzFile f = input_open(path);
 	size_t found = 0;
+	int n = f ? probe_sniff_file(f, &best, 1, &found) : -1, z = Z_ERRNO;
 
-	if (!f)
-		return NULL;
-	probe_sniff_file(f, &best, 1, &found);
+	if (n < 0 && (!f || (gzerror(f, &z), z == Z_ERRNO)))
+		err_sys(e, fs_code(errno), "cannot read %s", path);
 	gzclose(f);
 	return found ? best : NULL;
+}
+
+static void tell_fault(struct gather_file *f, const struct err *e, struct buf *detail)
+{
+	if (e->code)
+		buf_printf(detail, "%s%s", detail->len ? "; " : "", e->text);
+	f->fault = e->code;
+	f->detail = detail->len ? buf_take(detail) : NULL;
+	buf_free(detail);
 }
 
 void gather_file(struct gather *g, const char *path)
@@ -215,23 +225,20 @@ void gather_file(struct gather *g, const char *path)
 	struct probe_context c = {.file = path};
 	struct probe_sink sink = {
 		.value = take_value, .fact = take_fact, .timeline = take_timeline, .ctx = g};
-	const struct probe *p = probe_of(path);
+	struct err e = {0};
+	const struct probe *p = probe_of(path, &e);
 	struct gather_file *f;
 	struct buf detail = {0};
-	struct err e = {0};
 
 	g->files = xgrow(g->files, g->n_files, &g->cap_files, sizeof(*g->files));
 	f = &g->files[g->n_files++];
 	*f = (struct gather_file){.path = xstrdup(path), .status = PROBE_ABSENT};
-	if (!p)
-		return;
-	f->probe = p->name;
-	g->is_trace = str_eq(p->name, "pytorch_trace") || str_eq(p->name, "nsys");
-	f->status = probe_file(p, &c, path, &sink, &detail, &e);
-	if (e.code)
-		buf_printf(&detail, "%s%s", detail.len ? "; " : "", e.text);
-	f->detail = detail.len ? buf_take(&detail) : NULL;
-	buf_free(&detail);
+	if (p) {
+		f->probe = p->name;
+		g->is_trace = str_eq(p->name, "pytorch_trace") || str_eq(p->name, "nsys");
+		f->status = probe_file(p, &c, path, &sink, &detail, &e);
+	}
+	tell_fault(f, &e, &detail);
 }
 
 struct walk {

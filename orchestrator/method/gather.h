@@ -19,7 +19,8 @@ struct gather_file {
 	char *path;
 	const char *probe; /* NULL: no probe knows it */
 	enum probe_status status;
-	char *detail; /* NULL: nothing to say */
+	char *detail;        /* NULL: nothing to say */
+	enum err_code fault; /* ERR_IO, ERR_READ: it could not be read, detail says why */
 	size_t values;
 };
 

@@ -2,7 +2,8 @@
 /*
  * From the files of an attempt to trial results. The agent only captured; everything is read here.
  * A file that is missing, cut or does not match its hash makes the attempt incomplete, with the
- * reason: it is then void and run again, never half counted.
+ * reason: it is then void and run again, never half counted. A read that fails is none of these:
+ * the file may be whole, and the attempt is read again another time.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <math.h>
@@ -55,6 +56,25 @@ incomplete(struct attempt_files *a, const char *fmt, ...)
 	buf_vprintf(&text, fmt, ap);
 	va_end(ap);
 	a->reason = buf_take(&text);
+}
+
+void ingest_unread(struct attempt_files *a, const struct err *e)
+{
+	if (e->code != ERR_READ || a->unread)
+		return;
+	free(a->reason);
+	a->reason = xstrdup(e->text);
+	a->complete = false;
+	a->unread = true;
+}
+
+/* 0, or what was read does not count. */
+static int end_of_reading(const struct attempt_files *a, const char *dir, struct err *e)
+{
+	return !a->unread ? 0
+			  : err_set(e, ERR_READ,
+				    "%s; if it stays so, move %s away: its block then runs again",
+				    a->reason, dir);
 }
 
 static const struct knob *knob_of_arm(const struct reader *r, int64_t arm, const char **value)
@@ -115,7 +135,7 @@ static char *expand(const char *pattern, const char *value)
 }
 
 /* The first match of the component's own line in the output, or NULL. */
-static char *search_output(const char *path, const char *pattern)
+static char *search_output(const char *path, const char *pattern, struct err *e)
 {
 	struct buf text = {0};
 	PCRE2_SIZE at;
@@ -131,7 +151,7 @@ static char *search_output(const char *path, const char *pattern)
 	m = xchecked(pcre2_match_data_create_from_pattern(re, NULL));
 	mc = xchecked(pcre2_match_context_create(NULL));
 	pcre2_set_match_limit(mc, MATCH_LIMIT);
-	if (fs_read(path, ACK_SEARCH_MAX_BYTES, &text, NULL) == 0 && text.data)
+	if (fs_read(path, ACK_SEARCH_MAX_BYTES, &text, e) == 0 && text.data)
 		rc = pcre2_match(re, (PCRE2_SPTR)text.data, text.len, 0, 0, m, mc);
 	if (rc >= 0) {
 		PCRE2_SIZE *o = pcre2_get_ovector_pointer(m);
@@ -164,8 +184,10 @@ static void read_acknowledgement(const struct reader *r, const char *out_path,
 		}
 	if (k->proof.log_pattern) {
 		_cleanup_free_ char *pattern = expand(k->proof.log_pattern, value);
-		_cleanup_free_ char *line = search_output(out_path, pattern);
+		struct err e = {0};
+		_cleanup_free_ char *line = search_output(out_path, pattern, &e);
 
+		ingest_unread(r->out, &e);
 		snprintf(key, sizeof key, "ack.%s", k->name);
 		if (line)
 			trial_result_effective(t, 0, key, line, PROOF_ACKNOWLEDGED);
@@ -190,6 +212,7 @@ static enum probe_status run_probe(const struct reader *r, const char *name, con
 	s = probe_file(p, &pc, path, &sink, detail, &e);
 	if (e.code)
 		buf_str(detail, e.text);
+	ingest_unread(r->out, &e);
 	return s;
 }
 
@@ -358,6 +381,7 @@ static char *read_metrics(const struct reader *r, const struct json *rec, struct
 	struct window *w = window_new(wl.warmup_steps, wl.steps), *samples;
 	struct buf detail = {0};
 	enum probe_status s;
+	struct err e = {0};
 	int devices = 0;
 	char *notes;
 
@@ -375,9 +399,10 @@ static char *read_metrics(const struct reader *r, const struct json *rec, struct
 	window_emit(w, t);
 	window_emit_curves(w, t);
 	steps_by_clock(rec, &wl, t);
-	samples = samples_read(r->dir, rec, t);
-	gpu = samples_devices(r->dir, rec, t, &devices);
-	samples_other_nodes(r->dir, rec, t, &r->out->notes);
+	samples = samples_read(r->dir, rec, t, &e);
+	gpu = samples_devices(r->dir, rec, t, &devices, &e);
+	samples_other_nodes(r->dir, rec, t, &r->out->notes, &e);
+	ingest_unread(r->out, &e);
 	notes = contradictions(r, derived_metrics(r->recipe, gpu, devices, t), t);
 	read_acknowledgement(r, out, w, t);
 	judge_measurement(r, w, s, detail.data ? detail.data : "", t);
@@ -412,10 +437,12 @@ static char *read_profile(const struct reader *r, const struct json *rec, const 
 			  struct trial_result *t)
 {
 	_cleanup_free_ char *own = fs_join(r->dir, trial), *dir = fs_join(own, "profile");
+	struct err e = {0};
 	char *note = NULL;
 
-	profile_read(dir, own_step_ms(r, rec, own), t, &note);
-	window_free(samples_read(r->dir, rec, t));
+	profile_read(dir, own_step_ms(r, rec, own), t, &note, &e);
+	window_free(samples_read(r->dir, rec, t, &e));
+	ingest_unread(r->out, &e);
 	return note;
 }
 
@@ -429,6 +456,7 @@ static bool file_is_whole(const struct reader *r, const struct json *rec, const 
 	int64_t bytes = json_i64(json_get(o, "bytes"), 0), have;
 	_cleanup_free_ char *rel = fs_join(dir, name), *path = fs_join(r->dir, rel);
 	char hex[33] = "";
+	struct err e = {0};
 
 	have = fs_size(path);
 	if (have < 0 && bytes == 0 && !str_eq(member, "out"))
@@ -439,10 +467,13 @@ static bool file_is_whole(const struct reader *r, const struct json *rec, const 
 	else if (have != bytes)
 		incomplete(r->out, "%s has %lld bytes, its record says %lld", rel, (long long)have,
 			   (long long)bytes);
-	else if (*want && (fs_hash_file(path, hex, NULL) < 0 || strcmp(want, hex) != 0))
+	else if (*want && fs_hash_file(path, hex, &e) < 0)
+		incomplete(r->out, "%s", e.text);
+	else if (*want && strcmp(want, hex) != 0)
 		incomplete(r->out, "%s: its hash is not the one in the trial's record", rel);
 	else
 		return true;
+	ingest_unread(r->out, &e);
 	return false;
 }
 
@@ -472,9 +503,11 @@ static void read_state(const struct reader *r, const struct json *rec, struct tr
 static void name_cause(const struct reader *r, const char *dir, struct trial_result *t)
 {
 	_cleanup_free_ char *rel = fs_join(dir, "out"), *path = fs_join(r->dir, rel), *cause = NULL;
+	struct err e = {0};
 
 	if (t->state == TRIAL_FAILED)
-		cause = cause_of_failure(path);
+		cause = cause_of_failure(path, &e);
+	ingest_unread(r->out, &e);
 	if (cause)
 		fail_trial(t, t->reason ? xasprintf("%s; its output, %s", t->reason, cause)
 					: xasprintf("its output, %s", cause));
@@ -573,6 +606,7 @@ static void read_slot(const struct reader *r, const struct json *entry, struct t
 	if (fs_hash_file(path, hex, &e) < 0 ||
 	    json_read_file(path, RECORD_MAX_BYTES, &rec, &e) < 0) {
 		incomplete(r->out, "record of slot %d: %s", t->slot, e.text);
+		ingest_unread(r->out, &e);
 		return;
 	}
 	fault = record_fault(r, rec, want, hex, t->slot);
@@ -661,10 +695,12 @@ int ingest_attempt(const struct recipe *r, const struct stage_row *s,
 	struct err why = {0};
 
 	memset(out, 0, sizeof *out);
-	if (!fs_exists(path))
+	if (fs_hash_file(path, out->hash, &why) == 0)
+		json_read_file(path, RECORD_MAX_BYTES, &done, &why);
+	ingest_unread(out, &why);
+	if (why.code == ERR_NOT_FOUND)
 		return err_set(e, ERR_NOT_FOUND, "%s: not there", path);
-	if (fs_hash_file(path, out->hash, &why) < 0 ||
-	    json_read_file(path, RECORD_MAX_BYTES, &done, &why) < 0)
+	if (why.code)
 		incomplete(out, "%s", why.text);
 	else if (!str_eq(json_text(json_get(done, "format"), ""), "fettle.done/1"))
 		incomplete(out, "done.json: format is not fettle.done/1");
@@ -672,7 +708,7 @@ int ingest_attempt(const struct recipe *r, const struct stage_row *s,
 		read_manifest(&reader, done);
 	if (out->complete)
 		fingerprint_read(r, dir, plan->token, out);
-	return 0;
+	return end_of_reading(out, dir, e);
 }
 
 /* -- results without files --------------------------------------------------------------------- */
@@ -767,7 +803,10 @@ static void read_prefix_slot(const struct reader *r, int slot, struct buf *hashe
 	t->slot = slot;
 	snprintf(name, sizeof name, "t%02d.json", slot);
 	path = fs_join(r->dir, name);
-	if (fs_hash_file(path, hex, &e) < 0 || json_read_file(path, RECORD_MAX_BYTES, &rec, &e) < 0)
+	if (fs_hash_file(path, hex, &e) == 0)
+		json_read_file(path, RECORD_MAX_BYTES, &rec, &e);
+	ingest_unread(a, &e);
+	if (e.code)
 		incomplete(a, "record of slot %d: %s", slot, e.text);
 	else if ((fault = record_fault(r, rec, "", hex, slot)))
 		incomplete(a, "%s: %s", name, fault);
@@ -778,9 +817,9 @@ static void read_prefix_slot(const struct reader *r, int slot, struct buf *hashe
 	a->n++;
 }
 
-void ingest_prefix(const struct recipe *r, const struct stage_row *s,
-		   const struct hypothesis_row *hyps, size_t n_hyps, const struct block_row *plan,
-		   const char *dir, struct attempt_files *out)
+int ingest_prefix(const struct recipe *r, const struct stage_row *s,
+		  const struct hypothesis_row *hyps, size_t n_hyps, const struct block_row *plan,
+		  const char *dir, struct attempt_files *out, struct err *e)
 {
 	struct reader reader = {.recipe = r,
 				.stage = s,
@@ -802,4 +841,5 @@ void ingest_prefix(const struct recipe *r, const struct stage_row *s,
 		fingerprint_read(r, dir, plan->token, out);
 	fs_hash(hashes.data ? hashes.data : "", hashes.len, out->hash);
 	buf_free(&hashes);
+	return end_of_reading(out, dir, e);
 }

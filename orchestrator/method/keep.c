@@ -52,21 +52,23 @@ static size_t records_present(const struct block_row *b, const char *dir)
 	return n;
 }
 
-/* The largest whole prefix whose trials were all run to their end. 0: none, and *a is empty. */
-static size_t read_prefix(struct campaign *c, const struct stage_row *s, const struct block_row *b,
-			  const char *dir, struct attempt_files *a)
+/* The largest whole prefix whose trials were all run to their end. *n 0: none, and *a is empty. */
+static int read_prefix(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		       const char *dir, struct attempt_files *a, size_t *n, struct err *e)
 {
 	struct block_row part = *b;
-	size_t warm, arms, n = whole_slots(b, records_present(b, dir));
+	size_t warm, arms;
+	int rc;
 
 	shape(b, &warm, &arms);
-	for (; n > warm; n -= arms) {
-		part.n_slots = n;
-		ingest_prefix(c->recipe, s, c->facts.hyps, c->facts.n_hyps, &part, dir, a);
-		if (a->complete)
-			return n;
+	for (*n = whole_slots(b, records_present(b, dir)); *n > warm; *n -= arms) {
+		part.n_slots = *n;
+		rc = ingest_prefix(c->recipe, s, c->facts.hyps, c->facts.n_hyps, &part, dir, a, e);
+		if (rc < 0 || a->complete)
+			return rc;
 		attempt_files_done(a);
 	}
+	*n = 0;
 	return 0;
 }
 
@@ -160,7 +162,8 @@ int keep_pairs(struct campaign *c, const struct stage_row *s, const struct block
 		/* a soak is one run of trials, and what a long run measures is at its end */
 		return 0;
 	shape(b, &warm, &arms);
-	if ((n = read_prefix(c, s, b, dir, &a)) > 0)
+	rc = read_prefix(c, s, b, dir, &a, &n, e);
+	if (rc == 0 && n > 0)
 		rc = store(c, s, b, n, &a, &block, e);
 	if (n > 0 && rc == 0) {
 		*passes = (n - warm) / arms;

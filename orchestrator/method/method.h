@@ -245,8 +245,10 @@ int profile_hook(const char *dir, struct err *e);
 enum { PROFILE_STEPS = 12 }; /* of a trial's window: what the hook records, and some to spare */
 /* Signals of a trial under a profiler, from what it left in `dir`; a remark in *note, heap. None
  * where the steps of the trace are shorter than those that the program counted, own_step_ms (NAN:
- * it counts none): they are others. */
-void profile_read(const char *dir, double own_step_ms, struct trial_result *t, char **note);
+ * it counts none): they are others. A file whose read fails is told in e, which keeps what it has.
+ */
+void profile_read(const char *dir, double own_step_ms, struct trial_result *t, char **note,
+		  struct err *e);
 int ladder_plan(struct campaign *c, int round, struct err *e);
 /* What an arm of a stage runs on: a rung of the ladder, else what the recipe asks for. Borrows. */
 struct resources ladder_resources(const struct recipe *r, const struct stage_row *s, size_t arm);
@@ -454,7 +456,10 @@ int keep_pairs(struct campaign *c, const struct stage_row *s, const struct block
 
 /* dir is absolute; `plan` is the block with this attempt as its newest: what was planned decides
  * what counts. -ERR_NOT_FOUND when there is no done.json. A broken file, a trial too few or one
- * that was never planned is no error: complete is false. */
+ * that was never planned is no error: complete is false. -ERR_READ when a file is there and a read
+ * of it failed: nothing is known, the attempt is to be read again. *out is the caller's in any
+ * case.
+ */
 int ingest_attempt(const struct recipe *r, const struct stage_row *s,
 		   const struct hypothesis_row *hyps, size_t n_hyps, const struct block_row *plan,
 		   const char *dir, struct attempt_files *out, struct err *e);
@@ -465,9 +470,12 @@ void ingest_steps(const struct recipe *r, const struct stage_row *s, struct atte
 
 /* The same of the first slots, those of `plan`, of an attempt that did not come to its end: from
  * the records alone, with or without a manifest. out->hash is of the records. */
-void ingest_prefix(const struct recipe *r, const struct stage_row *s,
-		   const struct hypothesis_row *hyps, size_t n_hyps, const struct block_row *plan,
-		   const char *dir, struct attempt_files *out);
+int ingest_prefix(const struct recipe *r, const struct stage_row *s,
+		  const struct hypothesis_row *hyps, size_t n_hyps, const struct block_row *plan,
+		  const char *dir, struct attempt_files *out, struct err *e);
+
+/* If e is ERR_READ: what is read of the attempt does not count, and that is why. */
+void ingest_unread(struct attempt_files *a, const struct err *e);
 
 /* -- quality.c: was the machine fit to compare on ------------------------------------------------
  */

@@ -166,7 +166,19 @@ static void take_signals(const struct gather *g, struct trial_result *t)
 	}
 }
 
-void profile_read(const char *dir, double own_step_ms, struct trial_result *t, char **note)
+/* Half a trace would be half a diagnosis. */
+static void tell_unread(const struct gather *g, struct err *e)
+{
+	size_t n;
+	const struct gather_file *f = gather_files(g, &n);
+
+	for (size_t i = 0; i < n && !e->code; i++)
+		if (f[i].fault == ERR_READ)
+			err_set(e, ERR_READ, "%s", f[i].detail);
+}
+
+void profile_read(const char *dir, double own_step_ms, struct trial_result *t, char **note,
+		  struct err *e)
 {
 	struct gather *g = gather_new();
 	const char *straggler;
@@ -179,6 +191,7 @@ void profile_read(const char *dir, double own_step_ms, struct trial_result *t, c
 		gather_free(g);
 		return;
 	}
+	tell_unread(g, e);
 	gather_finish(g);
 	traced_ms = gather_get(g, "trace_step_ms");
 	if (traced_ms < FASTER_THAN_REAL * own_step_ms) {

@@ -79,17 +79,16 @@ void campaign_reparse_done(struct campaign_reparse *r)
 /* -- reading ----------------------------------------------------------------------------------- */
 
 /* A kept part of a preempted attempt has no manifest of its own: its hash is not asked. */
-static int read_files(struct campaign *c, const struct stage_row *s, const struct block_row *b,
-		      const char *dir, struct attempt_files *a, bool *whole)
+static void read_files(struct campaign *c, const struct stage_row *s, const struct block_row *b,
+		       const char *dir, struct attempt_files *a, bool *whole)
 {
 	int rc = ingest_attempt(c->recipe, s, c->facts.hyps, c->facts.n_hyps, b, dir, a, NULL);
 
 	*whole = rc == 0 && !a->partial;
-	if (*whole)
-		return 0;
+	if (*whole || a->unread)
+		return;
 	attempt_files_done(a);
-	ingest_prefix(c->recipe, s, c->facts.hyps, c->facts.n_hyps, b, dir, a);
-	return 0;
+	(void)ingest_prefix(c->recipe, s, c->facts.hyps, c->facts.n_hyps, b, dir, a, NULL);
 }
 
 static int reread_block(struct campaign *c, const struct stage_row *s, const struct block_row *b,
@@ -99,16 +98,17 @@ static int reread_block(struct campaign *c, const struct stage_row *s, const str
 	struct attempt_files a = {0};
 	struct reread x = {0};
 	bool whole = false;
-	int rc = read_files(c, s, b, dir, &a, &whole);
+	int rc = 0;
 
-	if (rc == 0 && !a.complete) {
+	read_files(c, s, b, dir, &a, &whole);
+	if (!a.complete) {
 		_cleanup_free_ char *packed = archive_advice(dir);
 
 		strv_addf(&out->kept, "%s: %s", b->dir,
 			  packed     ? packed
 			  : a.reason ? a.reason
 				     : "it is not whole");
-	} else if (rc == 0) {
+	} else {
 		rc = query_attempt_reread(c->ws->db, b->attempt_id, whole ? a.hash : NULL, a.trials,
 					  a.n, clock_utc_us(c->ws->clock), &x, e);
 		if (rc == -ERR_STATE) {

@@ -32,25 +32,28 @@ static struct window *node_window(const struct json *rec, const struct trial_res
 
 /* False when the file is not there. */
 static bool run_probe(const char *name, const char *dir, const char *file,
-		      const struct probe_sink *sink)
+		      const struct probe_sink *sink, struct err *e)
 {
 	_cleanup_free_ char *path = fs_join(dir, file);
 	const struct probe *p = probe_find(name);
 	struct probe_context pc = {.file = path};
-	struct err e = {0};
+	struct err why = {0};
 
 	if (!p || !fs_exists(path))
 		return false;
-	(void)probe_file(p, &pc, path, sink, NULL, &e);
+	(void)probe_file(p, &pc, path, sink, NULL, &why);
+	if (why.code == ERR_READ && !e->code)
+		*e = why;
 	return true;
 }
 
-struct window *samples_read(const char *dir, const struct json *rec, struct trial_result *t)
+struct window *samples_read(const char *dir, const struct json *rec, struct trial_result *t,
+			    struct err *e)
 {
 	struct window *w = node_window(rec, t);
 	struct probe_sink sink = window_sink(w);
 
-	if (!run_probe("procfs", dir, "samples", &sink)) {
+	if (!run_probe("procfs", dir, "samples", &sink, e)) {
 		window_free(w);
 		return NULL;
 	}
@@ -107,24 +110,24 @@ static char *name_devices(const struct window *w, int *n_devices)
 
 /* A metric that both tools give is nvidia-smi's: it is read last. */
 static void read_tools(const char *dir, const char *prom, const char *csv, struct window *w,
-		       struct all_devices *all)
+		       struct all_devices *all, struct err *e)
 {
 	struct probe_sink sink = {.value = take_device, .fact = take_device_fact, .ctx = all};
 
 	window_span(w, &all->from_us, &all->to_us);
 	all->each = window_sink(w);
-	run_probe("dcgm_exporter", dir, prom, &sink);
-	run_probe("nvidia_smi_csv", dir, csv, &sink);
+	run_probe("dcgm_exporter", dir, prom, &sink, e);
+	run_probe("nvidia_smi_csv", dir, csv, &sink, e);
 }
 
 char *samples_devices(const char *dir, const struct json *rec, struct trial_result *t,
-		      int *n_devices)
+		      int *n_devices, struct err *e)
 {
 	struct window *w = node_window(rec, t);
 	struct all_devices all = {0};
 	char *name;
 
-	read_tools(dir, "dcgm.prom", "gpu.csv", w, &all);
+	read_tools(dir, "dcgm.prom", "gpu.csv", w, &all, e);
 	window_emit(w, t);
 	if (all.known)
 		trial_result_metric(t, "clock_event_reasons", "any", "", (double)all.reasons);
@@ -136,7 +139,7 @@ char *samples_devices(const char *dir, const struct json *rec, struct trial_resu
 /* --- other nodes ------------------------------------------------------------------------ */
 
 static void read_node(const char *dir, const struct json *rec, const char *node, int64_t offset_us,
-		      struct trial_result *t)
+		      struct trial_result *t, struct err *e)
 {
 	struct window *host = node_window(rec, t), *devices = node_window(rec, t);
 	_cleanup_free_ char *samples = xasprintf("samples.%s", node),
@@ -150,8 +153,8 @@ static void read_node(const char *dir, const struct json *rec, const char *node,
 	window_span(host, &from, &to);
 	window_bounds(host, from + offset_us, to + offset_us);
 	window_bounds(devices, from + offset_us, to + offset_us);
-	run_probe("procfs", dir, samples, &sink);
-	read_tools(dir, prom, csv, devices, &all);
+	run_probe("procfs", dir, samples, &sink, e);
+	read_tools(dir, prom, csv, devices, &all, e);
 	window_emit_brief(host, label, t);
 	window_emit_brief(devices, label, t);
 	if (all.known)
@@ -180,7 +183,7 @@ static void read_clock(const struct json *s, const char *node, int64_t offset_us
 }
 
 void samples_other_nodes(const char *dir, const struct json *rec, struct trial_result *t,
-			 struct strv *notes)
+			 struct strv *notes, struct err *e)
 {
 	const struct json *list = json_get(rec, "samplers");
 	int n = 0;
@@ -199,7 +202,7 @@ void samples_other_nodes(const char *dir, const struct json *rec, struct trial_r
 		}
 		read_clock(s, node, offset_us, t, notes);
 		if (n++ < NODES_KEPT)
-			read_node(dir, rec, node, offset_us, t);
+			read_node(dir, rec, node, offset_us, t, e);
 	}
 }
 

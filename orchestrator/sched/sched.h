@@ -155,6 +155,7 @@ struct attempt_files {
 	bool complete;            /* the manifest says so and every record is there and intact */
 	bool partial;             /* the manifest says that the agent did not come to its end */
 	char *reason;             /* why not; NULL */
+	bool unread;              /* that is a read that failed: another time it may be complete */
 	struct strv notes;        /* what its reader should know of the nodes */
 	struct node_keys *environments; /* of those of its nodes that told */
 	size_t n_environments;

@@ -205,6 +205,16 @@ put() {
 	[ -z "$output" ]
 }
 
+@test "deps: the packages of a purpose, each once, there or not: what another root is made of" {
+	put deps.txt <<-'T'
+		prog sh             | dash     | bash       | build
+		header no/such.h    | deb-dev  | rhel-devel | build slurm
+		header no/such2.h   | deb-dev  | rhel-devel | slurm
+		prog not-asked-for  | other    | other      | lint
+	T
+	[ "$(DEPS_TABLE=deps.txt sh "$lint/deps.sh" packages build slurm | xargs)" = "dash deb-dev" ]
+}
+
 # fake NAME TEXT: a program NAME in ./bin, which comes first in PATH
 fake() {
 	mkdir -p bin

@@ -178,6 +178,29 @@ ssize_t pwrite64(int fd, const void *data, size_t n, off64_t at)
 	return fails_at("write", fd) ? -1 : REAL(pwrite64, fd, data, n, at);
 }
 
+/* SQLite reads at places, zlib and we read on. glibc's checked forms are what the same calls become
+ * where the size of the buffer is known. */
+ssize_t read(int fd, void *data, size_t n)
+{
+	return fails_at("read", fd) ? -1 : REAL(read, fd, data, n);
+}
+
+ssize_t pread(int fd, void *data, size_t n, off_t at)
+{
+	return fails_at("read", fd) ? -1 : REAL(pread, fd, data, n, at);
+}
+
+ssize_t pread64(int fd, void *data, size_t n, off64_t at)
+{
+	return fails_at("read", fd) ? -1 : REAL(pread64, fd, data, n, at);
+}
+
+ssize_t __read_chk(int fd, void *data, size_t n, size_t room);
+ssize_t __read_chk(int fd, void *data, size_t n, size_t room)
+{
+	return fails_at("read", fd) ? -1 : REAL(__read_chk, fd, data, n, room);
+}
+
 int ftruncate(int fd, off_t n)
 {
 	return fails_at("ftruncate", fd) ? -1 : REAL(ftruncate, fd, n);

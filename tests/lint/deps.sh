@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# deps.sh check|install PURPOSE... : is everything of deps.txt that these purposes need installed?
+# deps.sh check|install|packages PURPOSE... : is everything of deps.txt that these purposes need installed?
 # check names each missing thing with its Debian and its RHEL package; exit 2 if there is one.
 # install installs them with apt-get if it may (root, or sudo without a password), else says the line
-# that an administrator would type; exit 2.
+# that an administrator would type; exit 2. packages prints the Debian packages of all, there or not.
 set -u
 table=${DEPS_TABLE:-$(dirname "$0")/deps.txt}
 verb=$1
@@ -75,6 +75,10 @@ say() {
 	done
 }
 
+if [ "$verb" = packages ]; then
+	rows | cut -d'|' -f2 | LC_ALL=C sort -u
+	exit
+fi
 list=$(missing)
 [ -n "$list" ] || exit 0
 packages=$(echo "$list" | cut -d'|' -f2 | LC_ALL=C sort -u | tr '\n' ' ')

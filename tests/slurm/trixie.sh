@@ -10,26 +10,32 @@
 #   trixie.sh run ROOT COMMAND...  run COMMAND there, in these sources, with mounts and processes of its own, and without
 #                                  name servers: slurmctld looks its clients' addresses up, for as long as DNS takes
 set -eu
-readonly MIRROR=${FETTLE_MIRROR:-http://deb.debian.org/debian}
-readonly SUITE=${FETTLE_SUITE:-trixie}
-readonly PACKAGES='bats file gcc jq libc6-dev libcjson-dev libcmocka-dev liblua5.4-dev libopenblas-dev libpcre2-dev
-	libslurm-dev libsqlite3-dev libxxhash-dev libyajl-dev make munge perl pkg-config procps r-mathlib slurm-client
-	slurm-wlm-basic-plugins slurmctld slurmd sqlite3 tzdata util-linux zlib1g-dev'
+MIRROR=${FETTLE_MIRROR:-http://deb.debian.org/debian}
+SUITE=${FETTLE_SUITE:-trixie}
 here=$(cd "$(dirname "$0")/../.." && pwd)
+packages="$(sh "$here/tests/lint/deps.sh" packages build slurm | tr '\n' ' ')bats file jq libcmocka-dev libopenblas-dev make perl procps slurm-wlm-basic-plugins sqlite3 tzdata util-linux"
+readonly MIRROR SUITE packages here
 
+# A root that is kept gets what the list has since then.
 make_root() {
-	local root=$1 list
-	[ ! -e "$root/made" ] || return 0
+	local root=$1
+	[ "$(cat "$root/made" 2>/dev/null)" != "$packages" ] || return 0
+	[ -e "$root/made" ] || bootstrap "$root"
+	cp /etc/resolv.conf /etc/hosts "$root/etc/"
+	run_in "$root" apt-get -qq update
+	# shellcheck disable=SC2086 # a list
+	run_in "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $packages
+	echo "$packages" >"$root/made"
+}
+
+bootstrap() {
+	local root=$1
 	command -v debootstrap >/dev/null || { echo "trixie.sh: debootstrap is missing: apt-get install debootstrap" >&2; exit 1; }
 	rm -rf "$root"
 	mkdir -p "${root%/*}"
 	debootstrap --variant=minbase --include=ca-certificates "$SUITE" "$root" "$MIRROR"
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # no daemon starts by itself
 	chmod 755 "$root/usr/sbin/policy-rc.d"
-	list=$PACKAGES
-	# shellcheck disable=SC2086 # a list
-	run_in "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $list
-	touch "$root/made"
 }
 
 # Names come from a hosts file of three lines; no name server is asked (the resolver's own default is this machine).
@@ -50,8 +56,9 @@ run_in() {
 		mount -t proc proc "$ROOT/proc"
 		mkdir -p "$ROOT$HERE"
 		mount --rbind "$HERE" "$ROOT$HERE"
-		exec chroot "$ROOT" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-			HOME=/root LANG=C.UTF-8 LONG= /bin/bash -c "cd \"\$0\" && exec \"\$@\"" "$HERE" "$@"' sh "$@"
+		# not as process 1, which every orphan there is a child of
+		chroot "$ROOT" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+			HOME=/root LANG=C.UTF-8 LONG= /bin/bash -c "cd \"\$0\" && exec \"\$@\"" "$HERE" "$@" || exit $?' sh "$@"
 }
 
 [ $# -ge 2 ] || { sed -n '4,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }

@@ -58,9 +58,9 @@ static void long_texts_are_cut_and_keep_the_cause(void **state)
 static void exit_statuses_are_those_of_the_design(void **state)
 {
 	static const int expected[] = {
-		[ERR_OK] = 0,        [ERR_USAGE] = 2, [ERR_RECIPE] = 2,    [ERR_TEMP] = 3,
-		[ERR_IO] = 4,        [ERR_PARSE] = 4, [ERR_DB] = 4,        [ERR_LIMIT] = 4,
-		[ERR_NOT_FOUND] = 4, [ERR_STATE] = 4, [ERR_CANCELLED] = 3,
+		[ERR_OK] = 0,    [ERR_USAGE] = 2,     [ERR_RECIPE] = 2, [ERR_TEMP] = 3,
+		[ERR_IO] = 4,    [ERR_READ] = 4,      [ERR_PARSE] = 4,  [ERR_DB] = 4,
+		[ERR_LIMIT] = 4, [ERR_NOT_FOUND] = 4, [ERR_STATE] = 4,  [ERR_CANCELLED] = 3,
 	};
 
 	(void)state;

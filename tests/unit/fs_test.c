@@ -79,6 +79,20 @@ static void read_says_what_is_absent(void **state)
 	assert_null(b.data);
 }
 
+/* What a disk or a file server says is told apart from what is wrong with the file. */
+static void a_failed_read_is_no_wrong_file(void **state)
+{
+	static const int failed[] = {EIO, ESTALE, ETIMEDOUT, EREMOTEIO, ENOTCONN, ESHUTDOWN},
+			 wrong[] = {EISDIR, EACCES, ELOOP, ENXIO};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(failed); i++)
+		assert_int_equal(fs_code(failed[i]), ERR_READ);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		assert_int_equal(fs_code(wrong[i]), ERR_IO);
+	assert_int_equal(fs_code(ENOENT), ERR_NOT_FOUND);
+}
+
 static void atomic_write_replaces_with_mode(void **state)
 {
 	_cleanup_scratch_ char *dir = scratch_new();
@@ -379,6 +393,7 @@ int main(void)
 		cmocka_unit_test(read_is_bounded),
 		cmocka_unit_test(read_waits_for_no_writer),
 		cmocka_unit_test(read_says_what_is_absent),
+		cmocka_unit_test(a_failed_read_is_no_wrong_file),
 		cmocka_unit_test(atomic_write_replaces_with_mode),
 		cmocka_unit_test(a_named_file_may_be_a_pipe_or_a_link),
 		cmocka_unit_test(atomic_write_names_the_file_that_failed),

@@ -60,15 +60,16 @@ static void windows_follow_the_clocks(void **state)
 		"");
 	struct trial_result t = {0};
 	struct strv notes = {0};
+	struct err e = {0};
 	struct window *w;
 
 	(void)state;
 	write_samples(dir, "samples", 0);
 	write_samples(dir, "samples.n2", 5 * SECOND);
-	w = samples_read(dir, rec, &t);
+	w = samples_read(dir, rec, &t, &e);
 	assert_non_null(w);
 	window_free(w);
-	samples_other_nodes(dir, rec, &t, &notes);
+	samples_other_nodes(dir, rec, &t, &notes, &e);
 	assert_true(metric(&t, "cpu_user_pct", "mean", "") == 100);
 	assert_true(metric(&t, "cpu_user_pct", "mean", "node=n2") == 100);
 	assert_true(isnan(metric(&t, "cpu_user_pct", "median", "node=n2"))); /* in short */
@@ -88,10 +89,11 @@ static void an_absent_node_is_named(void **state)
 		", \"ranks_seen\": 2, \"ranks_expected\": 4");
 	struct trial_result t = {0};
 	struct strv notes = {0};
+	struct err e = {0};
 
 	(void)state;
-	assert_null(samples_read(dir, rec, &t));
-	samples_other_nodes(dir, rec, &t, &notes);
+	assert_null(samples_read(dir, rec, &t, &e));
+	samples_other_nodes(dir, rec, &t, &notes, &e);
 	assert_int_equal(t.n_metrics, 0);
 	assert_int_equal(notes.n, 1);
 	assert_string_equal(notes.v[0], "samples and evidence of node n2 are absent: no srun");
