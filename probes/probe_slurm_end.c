@@ -72,6 +72,7 @@ static const char *reason_word(struct span t)
 		{"DUE TO JOB NOT RUNNING", "CANCELLED"},
 		{"DUE to SIGNAL", "SIGNAL"},
 		{"DUE TO SIGNAL", "SIGNAL"},
+		{" UNCORRECTABLE MEMORY ERROR AT ", "NODE_FAIL"}, /* up to 21.08 */
 		{" CANCELLED AT ", "CANCELLED"},
 		{" FAILED (", "FAILED"},
 		{"STEPD TERMINATED ON", "TERMINATED"},
@@ -86,6 +87,8 @@ static const char *reason_word(struct span t)
 /* "*** STEP 1234.0 ON gpu-a CANCELLED AT ... ***": the banner of slurmstepd. */
 static bool banner_line(struct probe_run *r, const struct input_line *l)
 {
+	static const char *const verbs[] = {" CANCELLED AT ", " FAILED (",
+					    " UNCORRECTABLE MEMORY ERROR AT ", " DUE TO "};
 	struct span t = span_after(input_span(l), "*** "), where = t, mark;
 	const char *word;
 
@@ -96,24 +99,32 @@ static bool banner_line(struct probe_run *r, const struct input_line *l)
 		return true;
 	}
 	/* What is ended, and where: the words up to the verb. */
-	mark = span_after(t, " CANCELLED AT ");
-	if (!mark.s)
-		mark = span_after(t, " FAILED (");
-	if (!mark.s)
-		mark = span_after(t, " DUE TO ");
-	if (mark.s)
-		where.n = (size_t)(mark.s - t.s);
-	for (const char *const *p =
-		     (const char *const[]){" CANCELLED AT ", " FAILED (", " DUE TO ", NULL};
-	     *p; p++)
-		if (where.n >= strlen(*p) &&
-		    memcmp(where.s + where.n - strlen(*p), *p, strlen(*p)) == 0)
-			where.n -= strlen(*p);
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+		mark = span_after(t, verbs[i]);
+		if (!mark.s)
+			continue;
+		where.n = (size_t)(mark.s - t.s) - strlen(verbs[i]);
+		break;
+	}
 	end(r, l, word, where);
 	return true;
 }
 
-/* "Detected 2 oom-kill event(s) in StepId=1234.0. ...", "... in step 1234.batch cgroup. ..." */
+/* The step's number: "StepId=1234.0. ...", "step 1234.batch cgroup. ...". False when it is cut. */
+static bool oom_step(struct span rest, const struct input_line *l, struct span *step)
+{
+	if (!span_next(&rest, " ", step) ||
+	    (span_eq(*step, "step") && !span_next(&rest, " ", step)) ||
+	    (!rest.s && !l->complete))
+		return false;
+	if (span_has(*step, "StepId="))
+		*step = span_after(*step, "StepId=");
+	while (step->n && step->s[step->n - 1] == '.')
+		step->n--;
+	return step->n > 0;
+}
+
+/* "Detected 2 oom-kill event(s) in StepId=1234.0. ..."; some say no step. */
 static bool oom_line(struct probe_run *r, const struct input_line *l)
 {
 	struct span t = span_after(input_span(l), "Detected "), n = t, w, rest;
@@ -124,21 +135,13 @@ static bool oom_line(struct probe_run *r, const struct input_line *l)
 	    !span_word(&n, &w))
 		return false;
 	rest = span_after(t, " in ");
-	if (!rest.s || !span_next(&rest, " ", &t)) {
+	t = (struct span){"", 0};
+	if (rest.s ? !oom_step(rest, l, &t) : !span_has(n, " Some of ")) {
 		emit_bad(&r->out, "a message of Slurm that is cut");
 		return true;
 	}
-	if (span_eq(t, "step") && !span_next(&rest, " ", &t))
-		return true;
-	if (!rest.s && !l->complete) {
-		emit_bad(&r->out, "a message of Slurm that is cut");
-		return true;
-	}
-	if (span_has(t, "StepId="))
-		t = span_after(t, "StepId=");
-	while (t.n && t.s[t.n - 1] == '.')
-		t.n--;
-	emit_label(&labels, "step", t);
+	if (t.n)
+		emit_label(&labels, "step", t);
 	tag.labels = labels.v;
 	tag.n_labels = labels.n;
 	if (!emit_token(&r->out, "host_oom_kills", w, 1, &tag))
@@ -196,20 +199,26 @@ static bool other_line(struct probe_run *r, const struct input_line *l)
 		const char *text, *word;
 	} others[] = {
 		{"exceeded memory limit", "OUT_OF_MEMORY"},
+		{"exceeded virtual memory limit", "OUT_OF_MEMORY"},
 		{"Exceeded job memory limit", "OUT_OF_MEMORY"},
 		{"Exceeded step memory limit", "OUT_OF_MEMORY"},
-		{"Job step aborted:", "ABORTED"},
+		{"Job step aborted", "ABORTED"},
+		{"aborted before step completely launched", "NOT_STARTED"},
+		{"srun: forcing job termination", "CANCELLED"},
+		{"srun: Force Terminated", "CANCELLED"},
 		{"srun: error: Unable to create step", "NOT_STARTED"},
+		{"srun: error: Unable to create job step", "NOT_STARTED"}, /* up to 15.08 */
 		{"srun: error: Unable to allocate resources", "NOT_STARTED"},
 		{"srun: error: Unable to confirm allocation", "NOT_STARTED"},
 		{"srun: error: Application launch failed", "NOT_STARTED"},
 		{"srun: error: Task launch for", "NOT_STARTED"},
-		{"slurmstepd: error: execve():", "NOT_STARTED"},
+		{"error: execve():", "NOT_STARTED"},
+		{"error: Failed to invoke spank plugin stack", "NOT_STARTED"},
+		{"error: Failed to invoke task plugins", "NOT_STARTED"},
+		{"error: spank: required plugin", "NOT_STARTED"}, /* of a container that fails */
 	};
 	struct span t = input_span(l);
 
-	if (!span_has(t, "slurmstepd") && !span_has(t, "srun: "))
-		return false;
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		if (span_has(t, others[i].text)) {
 			end(r, l, others[i].word,
@@ -220,9 +229,10 @@ static bool other_line(struct probe_run *r, const struct input_line *l)
 	return false;
 }
 
+/* "slurmstepd: ", "slurmstepd-host: "; slurmd spoke for it up to 2.6. */
 static bool is_slurms(struct span t)
 {
-	return span_has(t, "slurmstepd") || span_has(t, "srun: ");
+	return span_has(t, "slurm") || span_has(t, "srun: ");
 }
 
 static void on_line(void *ctx, const struct input_line *l)

@@ -7,7 +7,8 @@
  *   on one line or wrapped over a few: fact torch.oom, and what it tells as values with the label
  *   device. Reserved but unallocated memory above what was asked for is fragmentation
  *   ("CUDA error: out of memory" comes from outside the allocator and tells no amount);
- * - torch.cuda.memory_summary(): a table of fixed width whose unit changes from cell to cell;
+ * - torch.cuda.memory_summary(): a table of fixed width a device (label), whose unit changes from
+ *   cell to cell;
  * - torch.cuda.memory_stats(), as JSON or as the repr of a dict, on one line or on many.
  *
  * A text that ran out of memory and holds no value of training is failed.
@@ -77,7 +78,7 @@ static void take_device(struct span t, const char *key, struct oom *m)
 	m->device[n] = '\0';
 }
 
-/* 1.x: the parts stand before their words, and reserved counts what is allocated too. */
+/* 1.x: the parts stand before their words; from 1.4 on reserved counts what is allocated too. */
 static bool read_old(struct span t, struct oom *m)
 {
 	double reserved;
@@ -85,11 +86,11 @@ static bool read_old(struct span t, struct oom *m)
 	if (!amount_before(t, "total capacity", &m->total) ||
 	    !amount_before(t, "already allocated", &m->allocated))
 		return false;
-	take_device(t, "(GPU ", m);
 	amount_before(t, " free", &m->is_free);
-	if (amount_before(t, "reserved in total", &reserved) ||
-	    amount_before(t, " cached", &reserved)) /* up to 1.4 */
+	if (amount_before(t, "reserved in total", &reserved))
 		m->unallocated = reserved > m->allocated ? reserved - m->allocated : 0;
+	else
+		amount_before(t, " cached", &m->unallocated); /* up to 1.3: without what is used */
 	return true;
 }
 
@@ -98,7 +99,6 @@ static bool read_new(struct span t, struct oom *m)
 	if (!amount_after(t, "total capacity of ", &m->total) &&
 	    !amount_after(t, "total capacty of ", &m->total))
 		return false;
-	take_device(t, "GPU ", m);
 	amount_after(t, "of which ", &m->is_free);
 	amount_before(t, "is allocated by PyTorch", &m->allocated);
 	amount_before(t, "is reserved by PyTorch but unallocated", &m->unallocated);
@@ -127,8 +127,8 @@ static void emit_oom(struct train_state *st, struct emit *o, struct span t, int6
 		snprintf(m.asked, sizeof(m.asked), "%.*s", (int)(used < 30 ? used : 30), asked.s);
 	else
 		emit_bad(o, "out of memory, without the amount that was asked for");
-	if (!read_old(t, &m))
-		read_new(t, &m);
+	if (asked.s && (read_old(asked, &m) || read_new(asked, &m)))
+		take_device(asked, "PU ", &m); /* a GPU's or NPU's */
 	if (m.device[0]) {
 		emit_label(&labels, "device", span_of(m.device));
 		tag.labels = labels.v;
@@ -220,26 +220,46 @@ static bool oom_line(struct train_state *st, struct emit *o, const struct input_
 
 /* -- memory_summary ---------------------------------------------------------------------------- */
 
+/* The block is the device's number and one. */
 static bool head_line(struct train_state *st, struct emit *o, struct span t)
 {
 	struct span v = span_after(t, "PyTorch CUDA memory summary, device ID "), w;
+	int64_t device;
 
-	if (!v.s || !span_word(&v, &w))
+	if (!v.s || !span_word(&v, &w) || !num_whole_i64(w, &device) || device < 0 || device > 4096)
 		return false;
 	emit_fact(o, "torch.memory_device", w);
-	st->block = 1;
+	st->block = (int)device + 1;
 	return true;
 }
 
+static struct emit_tag device_tag(const struct train_state *st, struct emit_labels *labels)
+{
+	struct emit_tag tag = EMIT_NONE;
+	char device[16];
+
+	labels->n = 0;
+	if (!st->block)
+		return tag;
+	snprintf(device, sizeof(device), "%d", st->block - 1);
+	emit_label(labels, "device", span_of(device));
+	tag.labels = labels->v;
+	tag.n_labels = labels->n;
+	return tag;
+}
+
 /* "| CUDA OOMs: 1 | cudaMalloc retries: 14 |" */
-static bool counts_line(struct emit *o, const struct input_line *l)
+static bool counts_line(const struct train_state *st, struct emit *o, const struct input_line *l)
 {
 	struct span t = input_span(l);
+	struct emit_labels labels;
+	struct emit_tag tag;
 
 	if (!span_has(t, "CUDA OOMs:") || !span_has(t, "cudaMalloc retries:"))
 		return false;
-	if (!train_emit(o, l, t, "CUDA OOMs:", "|", "cuda_ooms", 1, NULL) ||
-	    !train_emit(o, l, t, "cudaMalloc retries:", "|", "alloc_retries", 1, NULL))
+	tag = device_tag(st, &labels);
+	if (!train_emit(o, l, t, "CUDA OOMs:", "|", "cuda_ooms", 1, &tag) ||
+	    !train_emit(o, l, t, "cudaMalloc retries:", "|", "alloc_retries", 1, &tag))
 		emit_bad(o, "a counter of the summary is no number");
 	return true;
 }
@@ -253,14 +273,15 @@ static const struct {
 	{"Non-releasable memory", "mem_inactive_split_gib", "mem_peak_inactive_split_gib"},
 };
 
-static void emit_cell(struct emit *o, const char *metric, struct span cell)
+static void emit_cell(struct emit *o, const char *metric, struct span cell,
+		      const struct emit_tag *tag)
 {
 	double v;
 
 	if (!metric)
 		return;
 	if (bytes_scan(span_trim(cell), &v, NULL))
-		emit_value(o, metric, v / GIB, NULL);
+		emit_value(o, metric, v / GIB, tag);
 	else
 		emit_bad(o, "a cell of the summary is no amount of memory");
 }
@@ -269,6 +290,8 @@ static void emit_cell(struct emit *o, const char *metric, struct span cell)
 static bool row_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
 	struct span t = input_span(l), f, current, peak;
+	struct emit_labels labels;
+	struct emit_tag tag;
 
 	if (!st->block || !span_next(&t, "|", &f) || !t.s || !span_next(&t, "|", &f))
 		return false;
@@ -280,8 +303,9 @@ static bool row_line(struct train_state *st, struct emit *o, const struct input_
 			emit_bad(o, "a row of the summary that is cut");
 			return true;
 		}
-		emit_cell(o, rows[i].current, current);
-		emit_cell(o, rows[i].peak, peak);
+		tag = device_tag(st, &labels);
+		emit_cell(o, rows[i].current, current, &tag);
+		emit_cell(o, rows[i].peak, peak, &tag);
 		return true;
 	}
 	return false;
@@ -350,7 +374,7 @@ static bool stats_line(struct emit *o, const struct input_line *l)
 
 static bool memory_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
-	return oom_line(st, o, l) || head_line(st, o, input_span(l)) || counts_line(o, l) ||
+	return oom_line(st, o, l) || head_line(st, o, input_span(l)) || counts_line(st, o, l) ||
 	       row_line(st, o, l) || stats_line(o, l);
 }
 

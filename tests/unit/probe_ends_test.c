@@ -43,6 +43,28 @@ static void test_oom(void **state)
 	findings_free(&f);
 }
 
+/* What stands before the error is no part of it, and other devices have a number too. */
+static void test_oom_devices(void **state)
+{
+	struct findings f = findings_text(
+		&probe_torch_memory,
+		"GPU 7 free: RuntimeError: CUDA out of memory. Tried to allocate 1.50 GiB (GPU 5; "
+		"8.00 GiB total capacity; 6.00 GiB already allocated; 1.00 GiB free; 3.00 GiB "
+		"allowed; 6.50 GiB reserved in total by PyTorch) (malloc at /a/b.cpp:501)\n"
+		"RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 2; 60.00 GiB "
+		"total capacity; 59.00 GiB already allocated; 59.00 GiB current active; 0.25 GiB "
+		"free; 59.50 GiB reserved in total by PyTorch)\n");
+
+	(void)state;
+	check_nth(&f, "oom_free_gib", 0, 1);
+	check_nth(&f, "oom_unallocated_gib", 0, 0.5);
+	assert_string_equal(found_nth(&f, "oom_tried_gib", 0)->labels, "device=5");
+	assert_string_equal(found_nth(&f, "oom_tried_gib", 1)->labels, "device=2");
+	check_nth(&f, "oom_free_gib", 1, 0.25);
+	check_nth(&f, "oom_unallocated_gib", 1, 0.5);
+	findings_free(&f);
+}
+
 static void test_oom_cut(void **state)
 {
 	struct findings f = findings_text(&probe_torch_memory,
@@ -100,6 +122,8 @@ static void test_memory_summary(void **state)
 	check_at(&f, "mem_reserved_gib", -1, NULL, 70210 * MIB);
 	check_at(&f, "mem_inactive_split_gib", -1, NULL, 0.5 * MIB);
 	assert_int_equal(found_count(&f, "mem_peak_reserved_gib"), 1);
+	assert_string_equal(found_nth(&f, "mem_peak_reserved_gib", 0)->labels, "device=0");
+	assert_string_equal(found_nth(&f, "cuda_ooms", 0)->labels, "device=0");
 	findings_free(&f);
 	/* Without its head the rows are another table's. */
 	f = findings_text(&probe_torch_memory, "| Allocated memory | 1 MiB | 2 MiB | 3 MiB |\n");
@@ -185,6 +209,29 @@ static void test_slurm_wordings(void **state)
 		{"slurmstepd: error: *** STEPD TERMINATED ON n1 AT 2026-11-28T02:14:07 DUE TO JOB "
 		 "NOT RUNNING ***\n",
 		 "CANCELLED STEPD TERMINATED ON n1 AT 2026-11-28T02:14:07"},
+		{"slurmd[n1]: error: *** JOB 7 CANCELLED AT 2013-02-03T04:05:06 DUE TO TIME LIMIT "
+		 "***\n",
+		 "TIMEOUT JOB 7"},
+		{"slurmstepd: error: *** STEP 7.0 ON n1 UNCORRECTABLE MEMORY ERROR AT "
+		 "2019-11-28T02:14:07 ***\n",
+		 "NODE_FAIL STEP 7.0 ON n1"},
+		{"slurmstepd: error: Detected 5 oom-kill event(s). Some of your processes may have "
+		 "been killed by the cgroup out-of-memory handler.\n",
+		 "OUT_OF_MEMORY"},
+		{"slurmstepd: error: Detected 5 oom-kill event(s) in step 7.batch cgroup.\n",
+		 "OUT_OF_MEMORY 7.batch"},
+		{"slurmstepd: error: Job 7 exceeded virtual memory limit (9 > 8), being killed\n",
+		 "OUT_OF_MEMORY"},
+		{"srun: Force Terminated StepId=7.0\n", "CANCELLED"},
+		{"srun: Job step 7.0 aborted before step completely launched.\n", "NOT_STARTED"},
+		{"srun: error: Unable to create job step: Job/step already completing\n",
+		 "NOT_STARTED Unable to create job step: Job/step already completing"},
+		{"slurmstepd: error: spank: required plugin spank_x.so: task_init() failed with "
+		 "rc=-1\n",
+		 "NOT_STARTED spank: required plugin spank_x.so: task_init() failed with rc=-1"},
+		{"slurmstepd: error: Failed to invoke spank plugin stack\n",
+		 "NOT_STARTED Failed to invoke spank plugin stack"},
+		{"slurmstepd: error: Detected 5 oom-kill event\n", NULL},
 		{"hello\nslurmstepd: error: mpi/pmix_v3: something\n", NULL},
 		{"slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-11\n", NULL},
 	};
@@ -256,6 +303,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_oom),
+		cmocka_unit_test(test_oom_devices),
 		cmocka_unit_test(test_oom_cut),
 		cmocka_unit_test(test_oom_in_training),
 		cmocka_unit_test(test_memory_summary),
