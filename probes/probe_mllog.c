@@ -5,6 +5,11 @@
  *   :::MLLOG {"namespace": "", "time_ms": 1714861521549, "event_type": "POINT_IN_TIME", "key":
  *       "tracked_stats", "value": {"throughput": 12.03}, "metadata": {"step": 1536, ...}}
  *
+ * Before 2020 the time in seconds and the key stood before it:
+ *
+ *   :::MLL 1560826879.751 eval_accuracy: {"value": 24.1, "metadata": {"epoch_num": 8}}      (0.6)
+ *   :::MLPv0.5.0 ncf 1541632000.125 (main.py:187) eval_accuracy: {"epoch": 3, "value": 0.6} (0.5)
+ *
  * Other marks (:::SYSJSON, :::DLPAL, :::NVLOG) are not read. throughput is in samples a second, the
  * step that of the metadata (some benchmarks count samples or epochs there). Time to train is
  * run_stop minus run_start and counts only with the status success; a run_start without run_stop,
@@ -18,6 +23,8 @@
 #include "probes/train.h"
 
 enum { BLOCK_STARTED = 1, BLOCK_STOPPED };
+
+#define TIME_MS_MAX INT64_C(9000000000000)
 
 struct event {
 	struct span key, value, status;
@@ -45,6 +52,26 @@ static void read_metadata(struct span text, struct event *v)
 	}
 }
 
+static void take_member(const struct jsonl_member *m, struct event *v)
+{
+	int64_t n;
+
+	if (span_eq(m->key, "key")) {
+		v->key = m->value;
+	} else if (span_eq(m->key, "value")) {
+		v->value = m->value;
+		v->kind = m->kind;
+	} else if (span_eq(m->key, "time_ms")) {
+		num_whole_i64(m->value, &v->time_ms);
+	} else if (span_eq(m->key, "metadata") && m->kind == JSONL_NESTED) {
+		read_metadata(m->value, v);
+	} else if (span_eq(m->key, "epoch") && num_whole_i64(m->value, &n) && n >= 0) {
+		v->step = n; /* 0.5 */
+	} else if (span_eq(m->key, "success")) {
+		v->status = span_of(span_eq(m->value, "true") ? "success" : "failed");
+	}
+}
+
 /* -1 when the text is no whole object, 0 when the event lacks something, 1. */
 static int read_event(struct span text, struct event *v)
 {
@@ -52,31 +79,54 @@ static int read_event(struct span text, struct event *v)
 	struct jsonl_member m;
 	int r;
 
-	*v = (struct event){.time_ms = -1, .step = -1, .samples = -1};
-	while ((r = jsonl_next(&j, &m)) > 0) {
-		if (span_eq(m.key, "key")) {
-			v->key = m.value;
-		} else if (span_eq(m.key, "value")) {
-			v->value = m.value;
-			v->kind = m.kind;
-		} else if (span_eq(m.key, "time_ms")) {
-			num_whole_i64(m.value, &v->time_ms);
-		} else if (span_eq(m.key, "metadata") && m.kind == JSONL_NESTED) {
-			read_metadata(m.value, v);
-		}
-	}
+	while ((r = jsonl_next(&j, &m)) > 0)
+		take_member(&m, v);
 	if (r < 0)
 		return r;
-	return v->key.s && v->value.s && v->time_ms >= 0 && v->time_ms < 9000000000000;
+	return v->key.s && v->value.s && v->time_ms >= 0 && v->time_ms < TIME_MS_MAX;
 }
+
+/* "1560826879.751 key: {...}", of 0.5 with the benchmark before it and its caller behind the time.
+ * As read_event(); 0 also when it is another text behind the same mark. */
+static int read_old_event(struct span t, bool named, struct event *v)
+{
+	struct span w, object;
+	double s;
+
+	if ((named && !span_word(&t, &w)) || !span_word(&t, &w) || !num_whole(w, &s) || s < 0 ||
+	    s * 1000 >= (double)TIME_MS_MAX || (named && !span_word(&t, &w)))
+		return 0;
+	v->time_ms = (int64_t)(s * 1000 + 0.5);
+	if (!span_next(&t, ":", &v->key) || !(v->key = span_trim(v->key)).n)
+		return 0;
+	object = t.s ? span_trim(t) : (struct span){"", 0};
+	if (object.n && object.s[0] == '{') {
+		struct jsonl j = {.rest = object};
+		struct jsonl_member m;
+		int r;
+
+		while ((r = jsonl_next(&j, &m)) > 0)
+			take_member(&m, v);
+		return r < 0 ? r : 1;
+	}
+	v->value = object;
+	v->kind = object.n && object.s[0] != '"' ? JSONL_WORD : JSONL_STRING;
+	return 1;
+}
+
+enum { TRACKED_THROUGHPUT = 1, POINT_THROUGHPUT = 4 };
 
 static const struct {
 	const char *key, *metric;
 	double scale;
 } tracked[] =
 	{
+		{"imgs_sec", "throughput_samples_per_s", 1},
 		{"throughput", "throughput_samples_per_s", 1},
 		{"train_step_time", "step_time_ms", 1000},
+		{"time", "step_time_ms", 1000},
+		{"data", "data_wait_ms", 1000},
+		{"loss", "loss", 1},
 		{"train_loss", "loss", 1},
 		{"reduced_train_loss", "loss", 1},
 },
@@ -85,18 +135,50 @@ static const struct {
 	  {"eval_loss", "val_loss", 1},
 	  {"train_loss", "loss", 1},
 	  {"global_batch_size", "samples_per_step", 1},
+	  {"throughput", "throughput_samples_per_s", 1},
 };
 
-static void emit_tracked(struct emit *o, struct span object, const struct emit_tag *tag)
+/* Some benchmarks log the throughput as a point too, beside it: it is taken once. state.total: it
+ * is tracked, so points are passed over; state.batch: what the point before it said. */
+static void emit_tracked(struct train_state *st, struct emit *o, struct span object,
+			 const struct emit_tag *tag)
 {
 	struct jsonl j = {.rest = object};
 	struct jsonl_member m;
 
 	while (jsonl_next(&j, &m) > 0)
-		for (size_t i = 0; i < ARRAY_LEN(tracked); i++)
-			if (span_eq(m.key, tracked[i].key) &&
-			    !emit_token(o, tracked[i].metric, m.value, tracked[i].scale, tag))
+		for (size_t i = 0; i < ARRAY_LEN(tracked); i++) {
+			if (!span_eq(m.key, tracked[i].key))
+				continue;
+			if (i <= TRACKED_THROUGHPUT) {
+				bool said = !st->total && m.is_number && m.number == st->batch;
+
+				st->total = 1;
+				if (said)
+					continue;
+			}
+			if (!emit_token(o, tracked[i].metric, m.value, tracked[i].scale, tag))
 				emit_bad(o, "a tracked value is no number");
+		}
+}
+
+static void emit_point(struct train_state *st, struct emit *o, const struct event *v,
+		       const struct emit_tag *tag)
+{
+	double n;
+
+	if (v->kind == JSONL_NESTED || (v->kind == JSONL_STRING && !num_whole(v->value, &n)))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(points); i++) {
+		if (!span_eq(v->key, points[i].key))
+			continue;
+		if (i == POINT_THROUGHPUT && st->total)
+			continue;
+		if (i == POINT_THROUGHPUT && num_whole(v->value, &n))
+			st->batch = n;
+		if (!emit_token(o, points[i].metric, v->value, points[i].scale, tag))
+			emit_bad(o, "a logged value is no number");
+	}
 }
 
 /* Texts that say what was run. */
@@ -145,13 +227,9 @@ static void take_event(struct train_state *st, struct emit *o, const struct even
 	if (v->step >= 0)
 		st->step = v->step;
 	if (span_eq(v->key, "tracked_stats") && v->kind == JSONL_NESTED)
-		emit_tracked(o, v->value, &tag);
-	else if (emit_about(o, v))
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(points); i++)
-		if (v->kind == JSONL_WORD && span_eq(v->key, points[i].key) &&
-		    !emit_token(o, points[i].metric, v->value, points[i].scale, &tag))
-			emit_bad(o, "a logged value is no number");
+		emit_tracked(st, o, v->value, &tag);
+	else if (!emit_about(o, v))
+		emit_point(st, o, v, &tag);
 	if (v->samples >= 0 && span_eq(v->key, "eval_accuracy"))
 		emit_value(o, "consumed_samples", (double)v->samples, &tag);
 }
@@ -166,23 +244,42 @@ static bool repeated(struct train_state *st, struct span object)
 	return false;
 }
 
+/* Behind the mark; -1, 0, 1 as read_event(). */
+static int read_any(struct span *t, struct event *v)
+{
+	static const char old5[] = "Pv0.5.0 ", old6[] = "L ", json[] = "LOG ";
+	const char *mark = span_starts(*t, json)   ? json
+			   : span_starts(*t, old6) ? old6
+			   : span_starts(*t, old5) ? old5
+						   : NULL;
+
+	*v = (struct event){.time_ms = -1, .step = -1, .samples = -1};
+	if (!mark)
+		return 0;
+	*t = span_trim((struct span){t->s + strlen(mark), t->n - strlen(mark)});
+	/* The shell's echo quotes it. */
+	if (t->n > 1 && t->s[t->n - 2] == '}' &&
+	    (t->s[t->n - 1] == '\'' || t->s[t->n - 1] == '"'))
+		t->n--;
+	return mark == json ? read_event(*t, v) : read_old_event(*t, mark == old5, v);
+}
+
 static bool mllog_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
-	struct span t = span_after(input_span(l), ":::MLLOG "), next;
+	struct span t = span_after(input_span(l), ":::ML"), next;
 	struct event v;
 	int r;
 
 	if (!t.s)
 		return false;
 	/* Two writers in one line: the last object is whole, if any is. */
-	while ((next = span_after(t, ":::MLLOG ")).s)
+	while ((next = span_after(t, ":::ML")).s)
 		t = next;
-	t = span_trim(t);
-	/* The shell's echo quotes it. */
-	if (t.n > 1 && (t.s[t.n - 1] == '\'' || t.s[t.n - 1] == '"'))
-		t.n--;
-	r = read_event(t, &v);
-	if (!train_is_whole(l, t) || r < 0) {
+	r = read_any(&t, &v);
+	if (!r && !v.key.s)
+		return false; /* another text behind such a mark */
+	/* A whole object needs no end of its line. */
+	if (r < 0 || (t.s[t.n - 1] != '}' && !train_is_whole(l, t))) {
 		emit_bad(o, "an event that is cut");
 		return true;
 	}
@@ -203,7 +300,7 @@ static void mllog_end(struct train_state *st, struct emit *o)
 			   "a run_start without run_stop: the run did not end");
 }
 
-static const char *const words[] = {":::MLLOG ", NULL};
+static const char *const words[] = {":::ML", NULL};
 
 const struct train_dialect train_mllog = {
 	.name = "mllog",

@@ -299,6 +299,84 @@ static void test_mllog_failures(void **state)
 	findings_free(&f);
 }
 
+/* What was logged in 2018 and 2019. */
+static void test_mllog_old(void **state)
+{
+	struct findings f = findings_text(
+		&probe_mllog,
+		":::MLL 1560826879.75 submission_benchmark: {\"value\": \"gnmt\", \"metadata\": {}}\n"
+		":::MLL 1560826880.5 run_start: {\"value\": null, \"metadata\": {\"lineno\": 1}}\n"
+		":::MLL 1560826880.6 global_batch_size: {\"value\": 512, \"metadata\": {}}\n"
+		":::MLL 1560826885.25 eval_accuracy: {\"value\": 24.5, \"metadata\": {\"epoch_num\": "
+		"8}}\n"
+		":::MLL 1560826886.0 eval_accuracy: {\"value\": {\"BBOX\": 0.1}, \"metadata\": {}}\n"
+		":::MLL 1560826887.0 run_stop: {\"value\": null, \"metadata\": {\"status\": "
+		"\"success\"}}");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_fact(&f, "mllog.submission_benchmark", "gnmt");
+	check_at(&f, "samples_per_step", -1, NULL, 512);
+	check_at(&f, "eval_accuracy", 8, NULL, 24.5);
+	assert_true(found_at(&f, "eval_accuracy", 8, NULL)->t_us == 1560826885250000);
+	assert_int_equal(found_count(&f, "eval_accuracy"), 1);
+	check_at(&f, "time_to_train_s", -1, NULL, 6.5);
+	findings_free(&f);
+	f = findings_text(
+		&probe_mllog,
+		"NCF_RAW_:::MLPv0.5.0 ncf 1541632000.125000000 (main.py:187) run_start\n"
+		":::MLPv0.5.0 [1df9b2ab-3dc8][1570666471.29151][0]\n"
+		":::MLPv0.5.0 ncf 1541632001.5 (main.py:188) global_batch_size: 1024\n"
+		":::MLPv0.5.0 ncf 1541632002.5 (main.py:189) eval_accuracy: {\"epoch\": 3, "
+		"\"value\": 0.625}\n"
+		":::MLPv0.5.0 ncf 1541632002.625 (main.py:190) run_stop: {\"success\": true}\n"
+		":::MLPv0.5.0 ncf 1541632003.5 (main.py:191) run_final\n");
+	check_status(&f, PROBE_OK);
+	check_at(&f, "samples_per_step", -1, NULL, 1024);
+	check_at(&f, "eval_accuracy", 3, NULL, 0.625);
+	check_at(&f, "time_to_train_s", -1, NULL, 2.5);
+	findings_free(&f);
+}
+
+#define STATS(key, value, more)                                                                    \
+	":::MLLOG {\"namespace\": \"\", \"time_ms\": 1000, \"event_type\": \"X\", \"key\": \"" key \
+	"\", \"value\": " value ", \"metadata\": {" more "}}\n"
+
+/* A throughput that is logged as a point and among the tracked ones counts once. */
+static void test_mllog_twice(void **state)
+{
+	struct findings f = findings_text(
+		&probe_mllog,
+		STATS("throughput", "20.5", "") STATS(
+			"tracked_stats", "{\"throughput\": 20.5, \"time\": 0.25, \"data\": 0.125}",
+			"\"step\": 2") STATS("throughput", "21.5", "")
+			STATS("tracked_stats", "{\"throughput\": 21.5, \"loss\": 1.5}",
+			      "\"step\": 4"));
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	assert_int_equal(found_count(&f, "throughput_samples_per_s"), 2);
+	check_nth(&f, "throughput_samples_per_s", 0, 20.5);
+	check_at(&f, "throughput_samples_per_s", 4, NULL, 21.5);
+	check_at(&f, "step_time_ms", 2, NULL, 250);
+	check_at(&f, "data_wait_ms", 2, NULL, 125);
+	check_at(&f, "loss", 4, NULL, 1.5);
+	findings_free(&f);
+	f = findings_text(&probe_mllog, STATS("throughput", "20.5", "") STATS("throughput", "21.5",
+									      ""));
+	assert_int_equal(found_count(&f, "throughput_samples_per_s"), 2);
+	findings_free(&f);
+	f = findings_text(&probe_mllog,
+			  STATS("tracked_stats", "{\"imgs_sec\": 100.5}", "\"step\": 1")
+				  STATS("throughput", "100.5", ""));
+	assert_int_equal(found_count(&f, "throughput_samples_per_s"), 1);
+	findings_free(&f);
+	/* Settings alone are a log of this kind already; a load generator's is none. */
+	assert_ptr_equal(probe_sniff(STATS("seed", "1", ""), strlen(STATS("seed", "1", ""))),
+			 &probe_train_log);
+	assert_null(probe_sniff(":::MLLOG {\"key\": \"loadgen_version\"}\n", 39));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +390,8 @@ int main(void)
 		cmocka_unit_test(test_slurm_wordings),
 		cmocka_unit_test(test_mllog),
 		cmocka_unit_test(test_mllog_failures),
+		cmocka_unit_test(test_mllog_old),
+		cmocka_unit_test(test_mllog_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
