@@ -4,7 +4,8 @@
  *
  *   summary.json          metric.train_au_mean_percentage,
  * train_throughput_mean_samples_per_second, train_io_mean_MB_per_second, num_accelerators
- *   per_epoch_stats.json  {"1": {"duration": "32.90", "block1": {"duration": "32.86"}}}
+ *   per_epoch_stats.json  {"1": {"duration": "32.90", "block1": {"duration": "32.86"},
+ *                         "save_ckpt1": {"duration": 1.5}}}
  *   <rank>_output.json    {"1": {"load": {"block1": [s, ...]}, "proc": {"block1": [s, ...]},
  *                         "throughput": {"block1": x}, "au": {"block1": x}}}
  *
@@ -33,6 +34,7 @@ static const struct {
 	{"metric.train_au_mean_percentage", "dlio_au_pct", 1},
 	{"metric.train_throughput_mean_samples_per_second", "throughput_samples_per_s", 1},
 	{"metric.train_io_mean_MB_per_second", "loader_bytes_per_s", 1048576},
+	{"metric.save_checkpoint_duration_mean_seconds", "ckpt_time_s", 1},
 };
 
 static void emit_or_bad(struct probe_run *r, const char *metric, struct span text, double scale,
@@ -74,6 +76,21 @@ static void label_block(struct emit_labels *labels, const char *name)
 	emit_label(labels, "block", (struct span){name, strcspn(name, ".[")});
 }
 
+/* What belongs to an epoch or a block of it. The throughput is that of one rank and so none of
+ * ours: the summary has the sum. */
+static const char *epoch_metric(const char *key, const char *dot)
+{
+	if (str_starts(key, "au."))
+		return "dlio_au_pct";
+	if (str_eq(key, "duration"))
+		return "epoch_time_s";
+	if (!dot || !str_eq(dot, ".duration"))
+		return NULL;
+	return str_starts(key, "block")       ? "epoch_time_s"
+	       : str_starts(key, "save_ckpt") ? "ckpt_time_s"
+					      : NULL;
+}
+
 static void epoch_leaf(struct probe_run *r, const char *path, struct span text)
 {
 	struct emit_labels labels = {.n = 0};
@@ -83,6 +100,8 @@ static void epoch_leaf(struct probe_run *r, const char *path, struct span text)
 	if (!key)
 		return;
 	dot = strchr(key, '.');
+	if (dot && (str_starts(dot, ".eval[") || str_eq(dot, ".eval")))
+		return; /* an evaluation's steps are none of training's */
 	if (str_starts(key, "load.") && str_ends(key, "[]")) {
 		tag.step = r->loads++;
 		emit_or_bad(r, "data_wait_ms", text, 1000, &tag);
@@ -90,14 +109,8 @@ static void epoch_leaf(struct probe_run *r, const char *path, struct span text)
 		tag.step = r->procs++;
 		emit_or_bad(r, "step_time_ms", text, 1000, &tag);
 	} else {
-		const char *metric = NULL;
+		const char *metric = epoch_metric(key, dot);
 
-		if (str_eq(key, "duration") || (dot && str_eq(dot, ".duration")))
-			metric = "epoch_time_s";
-		else if (str_starts(key, "au."))
-			metric = "dlio_au_pct";
-		else if (str_starts(key, "throughput."))
-			metric = "throughput_samples_per_s";
 		if (!metric)
 			return;
 		if (dot)
@@ -159,6 +172,8 @@ static int dlio_sniff(const char *head, size_t n)
 		return 0;
 	if (span_has(t, "\"train_au_mean_percentage\"") || span_has(t, "\"train_au_percentage\""))
 		return 95;
+	if (span_has(t, "\"save_checkpoint_duration_mean_seconds\""))
+		return 95; /* a run of checkpoints alone */
 	return span_has(t, "\"block1\"") && (span_has(t, "\"duration\"") || span_has(t, "\"load\""))
 		       ? 90
 		       : 0;

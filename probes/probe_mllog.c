@@ -258,8 +258,7 @@ static int read_any(struct span *t, struct event *v)
 		return 0;
 	*t = span_trim((struct span){t->s + strlen(mark), t->n - strlen(mark)});
 	/* The shell's echo quotes it. */
-	if (t->n > 1 && t->s[t->n - 2] == '}' &&
-	    (t->s[t->n - 1] == '\'' || t->s[t->n - 1] == '"'))
+	if (t->n > 1 && t->s[t->n - 2] == '}' && (t->s[t->n - 1] == '\'' || t->s[t->n - 1] == '"'))
 		t->n--;
 	return mark == json ? read_event(*t, v) : read_old_event(*t, mark == old5, v);
 }

@@ -114,8 +114,7 @@ static bool banner_line(struct probe_run *r, const struct input_line *l)
 static bool oom_step(struct span rest, const struct input_line *l, struct span *step)
 {
 	if (!span_next(&rest, " ", step) ||
-	    (span_eq(*step, "step") && !span_next(&rest, " ", step)) ||
-	    (!rest.s && !l->complete))
+	    (span_eq(*step, "step") && !span_next(&rest, " ", step)) || (!rest.s && !l->complete))
 		return false;
 	if (span_has(*step, "StepId="))
 		*step = span_after(*step, "StepId=");

@@ -43,13 +43,14 @@ static int train_log_open(const struct probe_context *c, const struct probe_sink
 	return train_open(all, c, sink, out, e);
 }
 
-/* Surer than nccl_log: a training log often holds NCCL lines, and theirs never hold a step. MLPerf's
- * logs have hundreds of lines of settings before the first value. */
+/* Surer than nccl_log: a training log often holds NCCL lines, and theirs never hold a step.
+ * MLPerf's logs have hundreds of lines of settings before the first value. */
 static int train_log_sniff(const char *head, size_t n)
 {
 	struct span t = {head, n};
 
-	return span_has(t, ":::MLLOG {\"namespace\"") || span_has(t, ":::MLL 1") || train_count(steps, head, n)
+	return span_has(t, ":::MLLOG {\"namespace\"") || span_has(t, ":::MLL 1") ||
+			       train_count(steps, head, n)
 		       ? 88
 		       : 0;
 }

@@ -347,11 +347,12 @@ static void test_mllog_twice(void **state)
 {
 	struct findings f = findings_text(
 		&probe_mllog,
-		STATS("throughput", "20.5", "") STATS(
-			"tracked_stats", "{\"throughput\": 20.5, \"time\": 0.25, \"data\": 0.125}",
-			"\"step\": 2") STATS("throughput", "21.5", "")
-			STATS("tracked_stats", "{\"throughput\": 21.5, \"loss\": 1.5}",
-			      "\"step\": 4"));
+		STATS("throughput", "20.5", "")
+			STATS("tracked_stats",
+			      "{\"throughput\": 20.5, \"time\": 0.25, \"data\": 0.125}",
+			      "\"step\": 2") STATS("throughput", "21.5", "")
+				STATS("tracked_stats", "{\"throughput\": 21.5, \"loss\": 1.5}",
+				      "\"step\": 4"));
 
 	(void)state;
 	check_status(&f, PROBE_OK);
@@ -362,13 +363,12 @@ static void test_mllog_twice(void **state)
 	check_at(&f, "data_wait_ms", 2, NULL, 125);
 	check_at(&f, "loss", 4, NULL, 1.5);
 	findings_free(&f);
-	f = findings_text(&probe_mllog, STATS("throughput", "20.5", "") STATS("throughput", "21.5",
-									      ""));
+	f = findings_text(&probe_mllog,
+			  STATS("throughput", "20.5", "") STATS("throughput", "21.5", ""));
 	assert_int_equal(found_count(&f, "throughput_samples_per_s"), 2);
 	findings_free(&f);
-	f = findings_text(&probe_mllog,
-			  STATS("tracked_stats", "{\"imgs_sec\": 100.5}", "\"step\": 1")
-				  STATS("throughput", "100.5", ""));
+	f = findings_text(&probe_mllog, STATS("tracked_stats", "{\"imgs_sec\": 100.5}",
+					      "\"step\": 1") STATS("throughput", "100.5", ""));
 	assert_int_equal(found_count(&f, "throughput_samples_per_s"), 1);
 	findings_free(&f);
 	/* Settings alone are a log of this kind already; a load generator's is none. */

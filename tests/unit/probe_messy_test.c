@@ -89,6 +89,7 @@ static const struct {
 	{"deepspeed", "deepspeed-profile.txt", false},
 	{"deepspeed", "deepspeed.txt", false},
 	{"diskstats", "diskstats.txt", false},
+	{"dlio_log", "dlio-log.txt", false},
 	{"dstat", "dstat-screen.txt", false},
 	{"dstat", "dstat.csv", false},
 	{"ethtool", "ethtool-mlx5.txt", false},

@@ -3,7 +3,8 @@
  */
 #include "tests/unit/probe_check.h"
 
-extern const struct probe probe_metrics_csv, probe_hf_state, probe_dlio, probe_metrics_jsonl;
+extern const struct probe probe_metrics_csv, probe_hf_state, probe_dlio, probe_dlio_log,
+	probe_metrics_jsonl;
 
 static void test_csv(void **state)
 {
@@ -96,7 +97,7 @@ static void test_dlio_steps(void **state)
 	check_at(&f, "data_wait_ms", 1, NULL, 12.5);
 	check_at(&f, "data_wait_ms", 2, NULL, 250);
 	check_at(&f, "step_time_ms", 2, NULL, 1500);
-	check_at(&f, "throughput_samples_per_s", -1, "epoch=1,block=block1", 2.5);
+	assert_null(found_nth(&f, "throughput_samples_per_s", 0)); /* that of one rank */
 	check_at(&f, "dlio_au_pct", -1, "epoch=1,block=block1", 99.25);
 	check_missing(&f, "dlio_au_pct", -1, "epoch=2,block=block1", "nan");
 	findings_free(&f);
@@ -105,6 +106,63 @@ static void test_dlio_steps(void **state)
 	check_at(&f, "data_wait_ms", 0, NULL, 2500);
 	findings_free(&f);
 	f = findings_text(&probe_dlio, "{\"a\": 1}");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+/* Evaluations and checkpoints are none of training's steps and blocks. */
+static void test_dlio_phases(void **state)
+{
+	struct findings f = findings_text(
+		&probe_dlio,
+		"{\"1\": {\"load\": {\"block1\": [0.5], \"eval\": [9.0]}, \"proc\": {\"eval\": "
+		"[9.5], \"block1\": [1.5]}, \"au\": {\"eval\": 50.0, \"block1\": 97.5}}}");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	assert_int_equal(f.n, 3);
+	check_at(&f, "data_wait_ms", 0, NULL, 500);
+	check_at(&f, "step_time_ms", 0, NULL, 1500);
+	check_at(&f, "dlio_au_pct", -1, "epoch=1,block=block1", 97.5);
+	findings_free(&f);
+	f = findings_text(&probe_dlio,
+			  "{\"1\": {\"block1\": {\"duration\": \"4.5\"}, \"eval\": {\"duration\": "
+			  "\"2.0\"}, \"save_ckpt1\": {\"duration\": 1.5, \"throughput\": 2.0}, "
+			  "\"load_ckpt1\": {\"duration\": 2.5}}}");
+	check_status(&f, PROBE_OK);
+	assert_int_equal(f.n, 2);
+	check_at(&f, "epoch_time_s", -1, "epoch=1,block=block1", 4.5);
+	check_at(&f, "ckpt_time_s", -1, "epoch=1,block=save_ckpt1", 1.5);
+	findings_free(&f);
+}
+
+static void test_dlio_log(void **state)
+{
+	struct findings f = findings_fixture(&probe_dlio_log, "dlio-log.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "data_wait_ms", 1, NULL, 250);
+	check_at(&f, "step_time_ms", 1, NULL, 750);
+	assert_int_equal(found_nth(&f, "data_wait_ms", 1)->rank, 1);
+	check_at(&f, "step_time_ms", 2, NULL, 625);
+	check_at(&f, "data_wait_ms", 3, NULL, 1500); /* the first of the second epoch */
+	assert_int_equal(found_count(&f, "step_time_ms"), 2);
+	check_at(&f, "epoch_time_s", -1, "epoch=1,block=block1", 32.5);
+	assert_true(found_nth(&f, "epoch_time_s", 1)->value == 35.75);
+	assert_string_equal(found_nth(&f, "epoch_time_s", 1)->labels, "epoch=1");
+	check_at(&f, "epoch_time_s", -1, "epoch=2", 31);
+	check_at(&f, "dlio_au_pct", -1, "epoch=1,block=block1", 97.25);
+	check_at(&f, "throughput_samples_per_s", -1, "epoch=1,block=block1", 19.5);
+	check_at(&f, "ckpt_time_s", -1, "epoch=1", 1.5);
+	assert_true(found_nth(&f, "dlio_au_pct", 1)->value == 96.5);
+	assert_true(found_nth(&f, "throughput_samples_per_s", 1)->value == 19.25);
+	check_at(&f, "loader_bytes_per_s", -1, "", 250.5 * 1048576);
+	assert_true(found_nth(&f, "ckpt_time_s", 1)->value == 1.75);
+	check_fact(&f, "dlio.accelerators", "2");
+	assert_int_equal(found_count(&f, "dlio_au_pct"), 2);
+	findings_free(&f);
+	f = findings_text(&probe_dlio_log, "[METRIC] Training Throughput (samples/second): 19.");
 	check_status(&f, PROBE_ABSENT);
 	findings_free(&f);
 }
@@ -131,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_csv),          cmocka_unit_test(test_state),
 		cmocka_unit_test(test_dlio_summary), cmocka_unit_test(test_dlio_steps),
+		cmocka_unit_test(test_dlio_phases),  cmocka_unit_test(test_dlio_log),
 		cmocka_unit_test(test_aliases),
 	};
 
