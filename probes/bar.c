@@ -45,19 +45,20 @@ static double clock_seconds(struct span t)
 }
 
 /* "6.39s/it" or "1.83it/s"; any other unit is not a step. */
-static double rate_seconds(struct span t, bool *per_second)
+static double rate_seconds(struct span t, struct bar *b)
 {
 	double v;
 	size_t used;
 
 	t = span_trim(t);
+	b->other_unit = !span_has(t, "it/s") && !span_has(t, "s/it");
 	if (num_scan(t, &v, &used) != NUM_FINITE || v <= 0)
 		return -1;
 	t = (struct span){t.s + used, t.n - used};
 	if (span_eq(t, "s/it"))
 		return v;
-	*per_second = span_eq(t, "it/s");
-	return *per_second ? 1 / v : -1;
+	b->per_second = span_eq(t, "it/s");
+	return b->per_second ? 1 / v : -1;
 }
 
 /* "NN%|" at p: where its digits begin, or NULL. */
@@ -92,7 +93,7 @@ static bool parse_at(struct span t, const char *p, struct bar *b)
 	b->postfix = rest.s ? rest : (struct span){"", 0};
 	/* NeMo writes no rate. */
 	if (span_next(&rest, ",", &f) && !memchr(f.s, '=', f.n)) {
-		b->step_s = rate_seconds(f, &b->per_second);
+		b->step_s = rate_seconds(f, b);
 		b->postfix = rest.s ? rest : (struct span){"", 0};
 	}
 	b->postfix = span_trim(b->postfix);

@@ -11,6 +11,7 @@ struct bar {
 	double elapsed_s;    /* -1 unknown */
 	double step_s;       /* smoothed time of one "it"; -1 unknown, or the unit is another one */
 	bool per_second;     /* the rate was written as it/s, not as s/it */
+	bool other_unit;     /* the rate is of another unit than "it" */
 	struct span postfix; /* "k=v, ..." */
 };
 

@@ -5,6 +5,7 @@
  *   epoch=0/micro_step=3/global_step=3, RunningAvgSamplesPerSec=.., CurrSamplesPerSec=..,
  *       MemAllocated=17.54GB, MaxMemAllocated=66.97GB        (2022-07 and later; GB is 2^30)
  *   0/50, SamplesPerSec=1292.64                              (before)
+ *   |E2E latency=3.73s |...|CurSamplesPerSec=17.17 |AvgSamplesPerSec=10.92   (hybrid engine)
  *   steps: 10 loss: 2.5 iter time (s): 0.812 samples/sec: 39.4        (pipeline engine)
  *   rank=0 time (ms) | fwd: 435.67 | bwd: 744.11 | ...       (wall_clock_breakdown)
  *   [Rank 0] step=40, skipped=2, lr=[..], mom=[..]
@@ -49,6 +50,22 @@ static int64_t old_step(struct span t, const char *end)
 	return v;
 }
 
+/* The hybrid engine's line is of the whole step, generation too; the engines of actor and critic
+ * tell of their parts in lines of their own. */
+static bool hybrid_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct span t = span_after(input_span(l), "E2E latency=");
+	struct emit_tag tag = EMIT_NONE;
+
+	if (!t.s || !span_has(t, "|CurSamplesPerSec="))
+		return false;
+	st->shared->step_time = st->shared->samples_per_s = true;
+	if (!train_emit(o, l, t, "", "s", "step_time_ms", 1000, &tag) ||
+	    !train_emit(o, l, t, "|CurSamplesPerSec=", "|", "throughput_samples_per_s", 1, &tag))
+		emit_bad(o, "a line of the hybrid engine that is cut");
+	return true;
+}
+
 static bool timer_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
 	struct span t = input_span(l), at = span_after(t, "SamplesPerSec=");
@@ -58,6 +75,8 @@ static bool timer_line(struct train_state *st, struct emit *o, const struct inpu
 
 	if (!at.s)
 		return false;
+	if (hybrid_line(st, o, l))
+		return true;
 	if (train_number(l, t, "global_step=", ",", &v))
 		tag.step = train_step(v);
 	if (!span_has(t, key)) {

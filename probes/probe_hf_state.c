@@ -14,7 +14,7 @@
 #include "probes/jsonstream.h"
 #include "probes/probe.h"
 
-enum { CELL_MAX = 40 };
+enum { CELL_MAX = 40, SAMPLES_PER_S = 5, STEPS_PER_S };
 
 static const struct {
 	const char *key, *metric;
@@ -25,8 +25,8 @@ static const struct {
 	{"eval_loss", "val_loss", true},
 	{"num_input_tokens_seen", "consumed_tokens", true},
 	{"train_loss", "train_loss_mean", false},
-	{"train_samples_per_second", "throughput_samples_per_s", false},
-	{"train_steps_per_second", "throughput_steps_per_s", false},
+	[SAMPLES_PER_S] = {"train_samples_per_second", "throughput_samples_per_s", false},
+	[STEPS_PER_S] = {"train_steps_per_second", "throughput_steps_per_s", false},
 	{"train_tokens_per_second", "throughput_tokens_per_s", false},
 };
 
@@ -85,14 +85,18 @@ static void on_close(void *ctx, const char *path)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		struct emit_tag tag = {.step = keys[i].has_step ? r->step : -1, .t_us = -1};
+		const char *metric = keys[i].metric;
 
 		if (!r->cell[i][0])
 			continue;
+		/* Before transformers 4.7 they were steps. */
+		if (i == SAMPLES_PER_S && !r->cell[STEPS_PER_S][0])
+			metric = keys[STEPS_PER_S].metric;
 		l.text = l.whole = r->cell[i];
 		l.len = l.whole_len = strlen(r->cell[i]);
 		l.line = r->line[i];
 		emit_begin(&r->out, &l);
-		if (!emit_token(&r->out, keys[i].metric, span_of(r->cell[i]), 1, &tag))
+		if (!emit_token(&r->out, metric, span_of(r->cell[i]), 1, &tag))
 			emit_bad(&r->out, "a value of log_history is no number");
 	}
 	r->out.raw_of = NULL;

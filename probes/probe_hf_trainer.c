@@ -8,11 +8,18 @@
  *   ***** train metrics *****
  *     train_samples_per_second =      1.088       (read when no dict said it)
  *
- * The step is the count of the last nameless progress bar before it (the dict has only an epoch);
- * the bar's own smoothed rate is step_time_ms, with the label source=tqdm if the text gives a step
+ * The step is the count of the last nameless progress bar before it, for one dict: the dict has
+ * only an epoch, and one that was kept in a buffer comes long after its bar. Where the head of the
+ * training says how many steps an epoch has, the bar must agree with the dict's epoch.
+ *
+ * The bar's own smoothed rate is step_time_ms, with the label source=tqdm if the text gives a step
  * time of a framework too. A bar counts once, as it stood last in its line, and only if its total
- * is that of the training.
+ * is that of the training: not that of data sets that are loaded before it.
+ *
+ * Without steps a second, the samples a second of a run's end are steps: so said transformers
+ * before 4.7.
  */
+#include <math.h>
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
@@ -69,21 +76,54 @@ static bool is_ours(struct span dict)
 	       span_has(dict, "'eval_loss':");
 }
 
-static void emit_dict(struct train_state *st, struct emit *o, struct span dict)
+static double dict_number(struct span dict, const char *name)
 {
 	struct item it;
+	double v;
 
-	st->ended = st->ended || span_has(dict, "'train_runtime':");
+	while (next_item(&dict, &it))
+		if (span_eq(it.key, name))
+			return num_whole(it.value, &v) ? v : NAN;
+	return NAN;
+}
 
+/* The bar's step is not that of a second record, nor of one from another time. */
+static void check_step(struct train_state *st, struct span dict)
+{
+	double epoch = dict_number(dict, "epoch"), loss = dict_number(dict, "loss"),
+	       off = fabs(epoch * st->epoch_steps - (double)st->step);
+
+	st->told = true;
+	if (st->epoch_steps > 0 && off > 0.006 * st->epoch_steps + 1.5)
+		st->step = -1;
+	if (!span_has(dict, "'loss':"))
+		return;
+	if (!isnan(st->before) && !(loss == st->before))
+		st->step = -1;
+	st->before = loss;
+}
+
+static void emit_dict(struct train_state *st, struct emit *o, struct span dict)
+{
+	bool end = span_has(dict, "'train_runtime':"),
+	     old = end && !span_has(dict, "'train_steps_per_second':");
+	struct item it;
+
+	st->ended = st->ended || end;
+	if (!end)
+		check_step(st, dict);
 	while (next_item(&dict, &it)) {
 		for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 			struct emit_tag tag = EMIT_NONE;
+			const char *metric = keys[i].metric;
 
 			if (!span_eq(it.key, keys[i].key))
 				continue;
 			if (keys[i].has_step)
 				tag.step = st->step;
-			if (!emit_token(o, keys[i].metric, it.value, 1, &tag))
+			if (old && str_eq(metric, "throughput_samples_per_s"))
+				metric = "throughput_steps_per_s";
+			if (!emit_token(o, metric, it.value, 1, &tag))
 				emit_bad(o, "a value of the dict is no number");
 		}
 	}
@@ -145,35 +185,74 @@ static bool table(struct train_state *st, struct emit *o, const struct input_lin
 	return false;
 }
 
+/* Is it the bar of the training? The first one is, unless it ended before anything was learnt. */
+static bool is_training(struct train_state *st, const struct bar *b)
+{
+	bool at_once = b->n >= b->total && b->elapsed_s >= 0 && b->elapsed_s < 1;
+
+	if (b->desc.n || b->other_unit || at_once)
+		return false;
+	if (!st->total || (st->total != b->total && !st->told && st->step == st->total))
+		st->total = b->total;
+	return b->total == st->total;
+}
+
 static bool progress(struct train_state *st, struct emit *o, const struct input_line *l)
 {
 	struct emit_tag tag = {.t_us = -1, .labels = tqdm_label, .n_labels = st->shared->step_time};
 	struct bar b;
 
-	if (!bar_find(input_span(l), &b) || b.desc.n)
+	if (!bar_find(input_span(l), &b) || !is_training(st, &b))
 		return false;
-	if (!st->total)
-		st->total = b.total;
-	if (b.total != st->total)
-		return false;
+	if (st->step != b.n)
+		st->before = NAN;
 	st->step = tag.step = b.n;
 	if (!l->redrawn && b.step_s > 0)
 		emit_value(o, "step_time_ms", b.step_s * 1000, &tag);
 	return true;
 }
 
-static bool hf_line(struct train_state *st, struct emit *o, const struct input_line *l)
+static bool head_number(struct span t, const char *key, double *v)
 {
-	struct span t = input_span(l), total = span_after(t, "Total optimization steps = ");
-	bool bar = progress(st, o, l);
+	struct span at = span_after(t, key);
+
+	return at.s && num_scan_thousands(at, v, NULL) == NUM_FINITE && *v > 0 && *v < 9e15;
+}
+
+/* "***** Running training *****" */
+static void head_line(struct train_state *st, struct span t)
+{
 	double v;
 
-	if (total.s && num_scan_thousands(total, &v, NULL) == NUM_FINITE && v > 0 && v < 9e15)
+	if (head_number(t, "Total optimization steps = ", &v)) {
 		st->total = (int64_t)v;
+		st->told = true;
+	} else if (!st->epoch_steps && head_number(t, "Num examples = ", &v)) {
+		st->examples = v;
+	} else if (head_number(t,
+			       "Total train batch size (w. parallel, distributed & "
+			       "accumulation) = ",
+			       &v)) {
+		st->epoch_steps = st->examples / v;
+	}
+}
+
+static bool hf_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	struct span t = input_span(l);
+	bool bar = progress(st, o, l);
+
+	head_line(st, t);
 	return dicts(st, o, t) || table(st, o, l) || bar;
 }
 
-static const char *const words[] = {"{'", "%|", "Total optimization steps", " metrics *****", NULL};
+static const char *const words[] = {"{'",
+				    "%|",
+				    "Total optimization steps",
+				    "Num examples = ",
+				    "Total train batch size",
+				    " metrics *****",
+				    NULL};
 
 const struct train_dialect train_hf_trainer = {
 	.name = "hf_trainer",

@@ -23,9 +23,11 @@ struct train_shared {
 /* What a dialect remembers from line to line; zero but for step and shared at the start. */
 struct train_state {
 	struct train_shared *shared;
-	int64_t step;             /* of the last record, -1 before it */
-	int64_t total;            /* steps of the run, 0 unknown */
-	double seq_length, batch; /* tokens a sample, samples a step; 0 unknown */
+	int64_t step;                 /* of the last record, -1 before it */
+	int64_t total;                /* steps of the run, 0 unknown */
+	double seq_length, batch;     /* tokens a sample, samples a step; 0 unknown */
+	double examples, epoch_steps; /* samples and steps of an epoch; 0 unknown */
+	bool told;       /* a record of training came, or `total` is what the text calls it */
 	int block;       /* the block of lines that it is inside of, in the dialect's own numbers */
 	bool ended;      /* the text said what it says once, at the end of a run */
 	double before;   /* a number of the record before, NAN none */

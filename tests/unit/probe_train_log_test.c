@@ -230,6 +230,76 @@ static void test_hf(void **state)
 	findings_free(&f);
 }
 
+/* Which step a dict is of, and which bar is the training's. */
+static void test_hf_steps(void **state)
+{
+	struct findings f;
+
+	(void)state;
+	/* One bar names the step of one dict: the others came out of a buffer. */
+	f = findings_text(&probe_hf_trainer, "100%|##| 3/3 [00:00<00:00, 512.34it/s]\n"
+					     "100%|##| 120/120 [00:20<00:00,  5.93ba/s]\n"
+					     "100%|##| 7/7 [00:14<00:00,  2.00s/it]\n"
+					     "  0%|  | 10/1000 [00:50<04:30,  5.00s/it]\n"
+					     "{'loss': 4.5, 'epoch': 0.01}\n"
+					     "{'eval_loss': 4.25, 'epoch': 0.01}\n"
+					     "{'loss': 4.0, 'epoch': 0.02}\n"
+					     "100%|##| 8/8 [00:16<00:00,  2.00s/it]\n");
+	check_at(&f, "step_time_ms", 10, NULL, 5000);
+	check_at(&f, "loss", 10, NULL, 4.5);
+	check_at(&f, "val_loss", 10, NULL, 4.25);
+	check_at(&f, "loss", -1, NULL, 4);
+	check_at(&f, "step_time_ms", 7, NULL, 2000);
+	assert_int_equal(found_count(&f, "step_time_ms"), 2);
+	findings_free(&f);
+	/* Step 32 of 100 an epoch; the bar was drawn before. */
+	f = findings_text(
+		&probe_hf_trainer,
+		"  Num examples = 3,200\n"
+		"  Total train batch size (w. parallel, distributed & accumulation) = 32\n"
+		"  Total optimization steps = 100\n"
+		" 18%|# | 18/100 [01:50<08:31,  6.39s/it]\n"
+		"{'loss': 4.5, 'epoch': 0.32}\n"
+		" 49%|# | 49/100 [04:50<04:31,  6.39s/it]\n"
+		"{'loss': 4.0, 'epoch': 0.48}\n");
+	check_at(&f, "loss", -1, NULL, 4.5);
+	check_at(&f, "loss", 49, NULL, 4);
+	findings_free(&f);
+	/* transformers before 4.7 */
+	f = findings_text(
+		&probe_hf_trainer,
+		"{'train_runtime': 100.0, 'train_samples_per_second': 8.5, 'epoch': 1.0}\n");
+	check_at(&f, "throughput_steps_per_s", -1, NULL, 8.5);
+	assert_null(found_nth(&f, "throughput_samples_per_s", 0));
+	findings_free(&f);
+	f = findings_text(probe_find("hf_state"),
+			  "{\"log_history\": [{\"loss\": 1.5, \"step\": 5}, {\"step\": 9, "
+			  "\"train_runtime\": 9.0, \"train_samples_per_second\": 8.5}]}\n");
+	check_at(&f, "throughput_steps_per_s", -1, NULL, 8.5);
+	assert_null(found_nth(&f, "throughput_samples_per_s", 0));
+	findings_free(&f);
+}
+
+/* The step of DeepSpeed's hybrid engine: what its two engines say is of parts of it. */
+static void test_deepspeed_hybrid(void **state)
+{
+	struct findings f = findings_text(
+		&probe_deepspeed,
+		"|E2E latency=4.00s |Gather latency=0.00s (0.00%) |Generate time=2.78s (69.5%) "
+		"|Training time=0.74s (18.5%) |Others=0.48 (12.0%)|CurSamplesPerSec=16.00 "
+		"|AvgSamplesPerSec=12.50\n"
+		"[2023-04-18 01:46:57,680] [INFO] [timer.py:199:stop] epoch=0/micro_step=10/"
+		"global_step=10, RunningAvgSamplesPerSec=90.5, CurrSamplesPerSec=91.5, "
+		"MemAllocated=10.77GB, MaxMemAllocated=20.55GB\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "step_time_ms", -1, NULL, 4000);
+	check_at(&f, "throughput_samples_per_s", -1, "", 16);
+	check_at(&f, "throughput_samples_per_s", 10, "source=deepspeed", 91.5);
+	findings_free(&f);
+}
+
 static void test_nanogpt(void **state)
 {
 	struct findings f = findings_fixture(&probe_nanogpt, "nanogpt.txt");
@@ -389,6 +459,7 @@ int main(void)
 		cmocka_unit_test(test_megatron_forks), cmocka_unit_test(test_messy),
 		cmocka_unit_test(test_glued_bar),      cmocka_unit_test(test_deepspeed),
 		cmocka_unit_test(test_torchtitan),     cmocka_unit_test(test_hf),
+		cmocka_unit_test(test_hf_steps),       cmocka_unit_test(test_deepspeed_hybrid),
 		cmocka_unit_test(test_nanogpt),        cmocka_unit_test(test_front),
 		cmocka_unit_test(test_sources),        cmocka_unit_test(test_samples),
 		cmocka_unit_test(test_more_samples),   cmocka_unit_test(test_sniff),
