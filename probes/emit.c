@@ -38,7 +38,7 @@ static size_t whole_chars(const char *s, size_t len, size_t n)
 	return n;
 }
 
-static const char *raw_text(struct emit *o)
+static inline const char *raw_text(struct emit *o)
 {
 	size_t n;
 
@@ -57,56 +57,63 @@ static const char *host_of(const struct emit *o)
 	return o->raw_of && o->raw_of->host ? o->raw_of->host : "";
 }
 
-static void send(struct emit *o, struct probe_value *v, const struct emit_tag *tag)
+static inline void send(struct emit *o, const char *metric, double value, const char *missing,
+			const struct emit_tag *tag)
 {
-	v->step = tag ? tag->step : -1;
-	v->t_us = tag ? tag->t_us : -1;
-	v->labels = tag ? tag->labels : NULL;
-	v->n_labels = tag ? tag->n_labels : 0;
-	v->rank = o->rank;
-	v->local_rank = o->raw_of ? o->raw_of->local_rank : -1;
-	v->host = host_of(o);
-	v->line = o->raw_of ? o->raw_of->line : 0;
-	v->file = o->file;
-	v->raw = raw_text(o);
-	if (o->sink.value)
-		o->sink.value(o->sink.ctx, v);
+	static const struct emit_tag none = EMIT_NONE;
+	const struct input_line *l = o->raw_of;
+
+	if (!o->sink.value)
+		return;
+	tag = tag ? tag : &none;
+	o->sink.value(o->sink.ctx, &(struct probe_value){
+					   .metric = metric,
+					   .value = value,
+					   .missing = missing,
+					   .step = tag->step,
+					   .t_us = tag->t_us,
+					   .rank = o->rank,
+					   .local_rank = l ? l->local_rank : -1,
+					   .host = host_of(o),
+					   .labels = tag->labels,
+					   .n_labels = tag->n_labels,
+					   .file = o->file,
+					   .line = l ? l->line : 0,
+					   .raw = raw_text(o),
+				   });
 }
 
 void emit_value(struct emit *o, const char *metric, double value, const struct emit_tag *tag)
 {
-	struct probe_value v = {.metric = metric, .value = value};
-
 	if (!isfinite(value)) {
 		emit_missing(o, metric, isnan(value) ? "nan" : "inf", tag);
 		return;
 	}
 	o->values++;
-	send(o, &v, tag);
+	send(o, metric, value, NULL, tag);
 }
 
 void emit_missing(struct emit *o, const char *metric, const char *why, const struct emit_tag *tag)
 {
-	struct probe_value v = {.metric = metric, .missing = why};
-
 	o->missing++;
-	send(o, &v, tag);
+	send(o, metric, 0, why, tag);
 }
 
+/* No word that stands for a missing value is a whole number too. */
 bool emit_token(struct emit *o, const char *metric, struct span t, double scale,
 		const struct emit_tag *tag)
 {
-	const char *why = num_missing(t);
+	const char *why;
 	double v;
 
-	if (why) {
-		emit_missing(o, metric, why, tag);
+	if (num_whole(t, &v)) {
+		emit_value(o, metric, v * scale, tag);
 		return true;
 	}
-	if (!num_whole(t, &v))
-		return false;
-	emit_value(o, metric, v * scale, tag);
-	return true;
+	why = num_missing(t);
+	if (why)
+		emit_missing(o, metric, why, tag);
+	return why;
 }
 
 void emit_fact(struct emit *o, const char *key, struct span text)

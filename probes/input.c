@@ -13,8 +13,8 @@ struct input {
 	input_f f;
 	input_wanted_f wanted; /* NULL: every line */
 	void *ctx;
-	char *text; /* the logical line so far, INPUT_LINE_MAX + 1 bytes at most */
-	size_t len, cap;
+	char *text; /* the logical line so far; of INPUT_LINE_MAX + 1 bytes */
+	size_t len;
 	int64_t line; /* physical lines begun */
 	bool in_line; /* something of the current physical line was seen */
 	bool had_cr;  /* a CR was seen and it is not yet known what follows */
@@ -28,6 +28,7 @@ struct input *input_new(input_f f, void *ctx)
 
 	in->f = f;
 	in->ctx = ctx;
+	in->text = xmalloc(INPUT_LINE_MAX + 1);
 	return in;
 }
 
@@ -47,11 +48,6 @@ void input_free(struct input *in)
 int64_t input_lines(const struct input *in)
 {
 	return in->line;
-}
-
-struct span input_span(const struct input_line *l)
-{
-	return (struct span){l->text, l->len};
 }
 
 /* Bytes of a valid UTF-8 sequence at s, 0 if it is none (RFC 3629: no overlong form, no surrogate).
@@ -111,37 +107,6 @@ static vec odd_bytes(vec v)
 	return (v < vec_of(' ')) | (v == vec_of(0x7f));
 }
 
-static bool is_printable(const char *s, size_t n)
-{
-	vec odd = {0};
-
-	if (n < VEC_BYTES) {
-		char few[VEC_BYTES];
-
-		memset(few, ' ', sizeof(few));
-		memcpy(few, s, n);
-		return !vec_bits(odd_bytes(vec_load(few)));
-	}
-	for (size_t i = 0; i + VEC_BYTES < n; i += VEC_BYTES)
-		odd |= odd_bytes(vec_load(s + i));
-	return !vec_bits(odd | odd_bytes(vec_load(s + n - VEC_BYTES)));
-}
-
-/* True when nothing in s needs work: printable ASCII without '[digit'. */
-static bool is_plain(const char *s, size_t n)
-{
-	const char *end = s + n, *p = s;
-
-	if (!is_printable(s, n))
-		return false;
-	while ((p = memchr(p, '[', (size_t)(end - p)))) {
-		if (bare_colour_len(p, (size_t)(end - p)))
-			return false;
-		p++;
-	}
-	return true;
-}
-
 /* Bytes at s up to the first that may need work. */
 static size_t plain_len(const char *s, size_t n)
 {
@@ -160,12 +125,21 @@ static size_t plain_len(const char *s, size_t n)
 	return i;
 }
 
+/* Where in s the first byte is that needs work (a line end does), n if none does. */
+static size_t clean_len(const char *s, size_t n)
+{
+	size_t i = 0;
+
+	while ((i += plain_len(s + i, n - i)) < n && s[i] == '[' && !bare_colour_len(s + i, n - i))
+		i++;
+	return i;
+}
+
 size_t input_clean(char *s, size_t n)
 {
-	size_t to = 0, i = 0, k;
+	size_t to, i, k;
 
-	if (is_plain(s, n))
-		return n;
+	i = to = clean_len(s, n);
 	while (i < n) {
 		unsigned char c = (unsigned char)s[i];
 
@@ -206,7 +180,6 @@ static void append(struct input *in, const char *s, size_t n)
 		in->cut = true;
 		n = room;
 	}
-	in->text = xgrow(in->text, in->len + n, &in->cap, 1);
 	memcpy(in->text + in->len, s, n);
 	in->len += n;
 }
@@ -221,7 +194,7 @@ static bool is_empty(const char *s, size_t n)
 }
 
 /* Takes the prefixes off a clean line of n bytes in in->text, and the line to its reader. */
-static void hand_over(struct input *in, struct input_line l, size_t n)
+static void hand_over(struct input *in, size_t n, bool complete, bool redrawn, bool cut)
 {
 	struct input_origin o;
 	size_t skip;
@@ -229,17 +202,21 @@ static void hand_over(struct input *in, struct input_line l, size_t n)
 	o.rank = o.local_rank = -1;
 	o.host[0] = '\0';
 	in->text[n] = '\0';
-	skip = input_prefix((struct span){in->text, n}, &o);
-	l.text = in->text + skip;
-	l.len = n - skip;
-	l.whole = in->text;
-	l.whole_len = n;
-	l.line = in->line;
-	l.rank = o.rank;
-	l.local_rank = o.local_rank;
-	l.host = o.host;
 	in->len = 0;
-	in->f(in->ctx, &l);
+	skip = input_prefix((struct span){in->text, n}, &o);
+	in->f(in->ctx, &(struct input_line){
+			       .text = in->text + skip,
+			       .len = n - skip,
+			       .whole = in->text,
+			       .whole_len = n,
+			       .line = in->line,
+			       .rank = o.rank,
+			       .local_rank = o.local_rank,
+			       .host = o.host,
+			       .complete = complete,
+			       .redrawn = redrawn,
+			       .cut = cut,
+		       });
 }
 
 static bool is_wanted(struct input *in, const char *s, size_t n)
@@ -249,16 +226,14 @@ static bool is_wanted(struct input *in, const char *s, size_t n)
 
 static void deliver(struct input *in, bool complete, bool redrawn)
 {
-	struct input_line l = {.complete = complete, .redrawn = redrawn, .cut = in->cut};
-	size_t n;
+	size_t n = input_clean(in->text, in->len);
+	bool cut = in->cut;
 
-	append(in, "", 0);
-	n = input_clean(in->text, in->len);
 	in->len = 0;
 	in->cut = false;
 	if ((redrawn && is_empty(in->text, n)) || !is_wanted(in, in->text, n))
 		return;
-	hand_over(in, l, n);
+	hand_over(in, n, complete, redrawn, cut);
 }
 
 /* The BOM can come in three chunks: it is part of the first line until that is whole. */
@@ -315,35 +290,49 @@ static void feed_within(struct input *in, const char *s, size_t n)
 	}
 }
 
-/* Most lines: whole in one chunk, and nothing in them to clean. They are only copied if wanted. */
-static bool feed_plain(struct input *in, const char *s, size_t n)
+/* Most lines: whole in one chunk, and nothing in them to clean. They are only copied if wanted.
+ * Bytes taken with the line end, 0 if it is another line. */
+static size_t feed_plain(struct input *in, const char *s, size_t n)
 {
-	if (in->in_line || !in->bom_done || n > INPUT_LINE_MAX || !is_plain(s, n))
-		return false;
+	size_t k;
+
+	if (in->in_line || !in->bom_done)
+		return 0;
+	k = clean_len(s, n);
+	if (k == n || s[k] != '\n' || k > INPUT_LINE_MAX)
+		return 0;
 	in->line++;
-	if (!is_wanted(in, s, n))
-		return true;
-	append(in, s, n);
-	in->in_line = false;
-	hand_over(in, (struct input_line){.complete = true}, n);
-	return true;
+	if (is_wanted(in, s, k)) {
+		memcpy(in->text, s, k);
+		hand_over(in, k, true, false, false);
+	}
+	return k + 1;
+}
+
+/* Any other, or a part of one. */
+static size_t feed_line(struct input *in, const char *s, size_t n)
+{
+	const char *lf = memchr(s, '\n', n);
+
+	if (!lf) {
+		feed_within(in, s, n);
+		return n;
+	}
+	feed_within(in, s, (size_t)(lf - s));
+	begin_line(in);
+	end_line(in);
+	return (size_t)(lf - s) + 1;
 }
 
 void input_feed(struct input *in, const char *bytes, size_t n)
 {
 	while (n) {
-		const char *lf = memchr(bytes, '\n', n);
-		size_t k = lf ? (size_t)(lf - bytes) : n;
+		size_t k = feed_plain(in, bytes, n);
 
-		if (!lf || !feed_plain(in, bytes, k)) {
-			feed_within(in, bytes, k);
-			if (!lf)
-				return;
-			begin_line(in);
-			end_line(in);
-		}
-		bytes += k + 1;
-		n -= k + 1;
+		if (!k)
+			k = feed_line(in, bytes, n);
+		bytes += k;
+		n -= k;
 	}
 }
 

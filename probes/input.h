@@ -57,7 +57,10 @@ int64_t input_lines(const struct input *in); /* physical lines so far */
 /* fs_open() with gzopen(): plain or packed. NULL with errno. */
 gzFile input_open(const char *path);
 
-struct span input_span(const struct input_line *l); /* all of its text */
+static inline struct span input_span(const struct input_line *l) /* all of its text */
+{
+	return (struct span){l->text, l->len};
+}
 
 /* Remove NULs, control characters and ANSI sequences from n bytes in place, make invalid UTF-8 `?`;
  * returns the new length. */

@@ -67,29 +67,6 @@ struct span span_behind(struct span t, const char *key, size_t k)
 	return (struct span){NULL, 0};
 }
 
-bool span_next(struct span *t, const char *stop, struct span *field)
-{
-	const char *hit = NULL;
-	size_t i = 0;
-
-	if (!t->s)
-		return false;
-	if (!stop[1]) {
-		hit = t->n ? memchr(t->s, stop[0], t->n) : NULL;
-		i = hit ? (size_t)(hit - t->s) : t->n;
-	} else {
-		while (i < t->n && t->s[i] != stop[0] && t->s[i] != stop[1] &&
-		       (!stop[2] || t->s[i] != stop[2]))
-			i++;
-	}
-	*field = (struct span){t->s, i};
-	if (i == t->n)
-		*t = (struct span){NULL, 0};
-	else
-		*t = (struct span){t->s + i + 1, t->n - i - 1};
-	return true;
-}
-
 bool span_word(struct span *t, struct span *word)
 {
 	size_t i = 0, start;
@@ -132,6 +109,34 @@ static size_t add_digits(struct decimal *d, struct span t, size_t i, bool fracti
 	return end;
 }
 
+/* Digits from p on, added to those before; where they end. Wraps where they are too many. */
+static inline const char *more_digits(const char *p, const char *end, uint64_t *digits)
+{
+	unsigned c;
+
+	for (; p < end && (c = (unsigned char)*p - (unsigned)'0') <= 9; p++)
+		*digits = *digits * 10 + c;
+	return p;
+}
+
+/* Nearly every number with its sign and point: up to 19 digits, which always fit. 0 when there are
+ * none or more. */
+static inline size_t few_digits(struct decimal *d, struct span t)
+{
+	enum { FIT = 19 };
+	const char *end = t.s + t.n, *start = t.s + (t.n && (*t.s == '-' || *t.s == '+'));
+	const char *p, *point;
+
+	*d = (struct decimal){0};
+	p = point = more_digits(start, end, &d->digits);
+	if (p < end && *p == '.') {
+		p = more_digits(++point, end, &d->digits);
+		start++;
+		d->exp10 = (int)(point - p);
+	}
+	return p > start && p - start <= FIT ? (size_t)(p - t.s) : 0;
+}
+
 /* Its size: the power of ten that it is below. */
 static int magnitude(const struct decimal *d)
 {
@@ -142,21 +147,10 @@ static int magnitude(const struct decimal *d)
 	return n;
 }
 
-/* Exact for digits up to 2^53 and powers of ten up to 22 (both fit a double); else libc decides. */
-static bool convert(const char *s, size_t n, const struct decimal *d, double *out)
+static bool convert_slowly(const char *s, size_t n, double *out)
 {
-	static const double pow10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-				       1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-				       1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 	char text[NUM_TEXT_MAX + 1];
 
-	if (d->digits <= UINT64_C(1) << 53 && !d->dropped && d->exp10 >= -22 && d->exp10 <= 22) {
-		double v = (double)d->digits;
-
-		v = d->exp10 < 0 ? v / pow10[-d->exp10] : v * pow10[d->exp10];
-		*out = s[0] == '-' ? -v : v;
-		return true;
-	}
 	if (n > NUM_TEXT_MAX)
 		return false;
 	memcpy(text, s, n);
@@ -164,8 +158,25 @@ static bool convert(const char *s, size_t n, const struct decimal *d, double *ou
 	return str_to_double(text, out);
 }
 
+/* Exact for digits up to 2^53 and powers of ten up to 22 (both fit a double); else libc decides. */
+static inline bool convert(const char *s, size_t n, const struct decimal *d, double *out)
+{
+	static const double pow10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+				       1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+				       1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+	double v;
+
+	if (d->digits > UINT64_C(1) << 53 || d->dropped || d->exp10 < -22 || d->exp10 > 22)
+		return convert_slowly(s, n, out);
+	/* One of them is 1: cheaper than a branch that is guessed wrong. */
+	v = (double)(int64_t)d->digits * pow10[d->exp10 > 0 ? d->exp10 : 0] /
+	    pow10[d->exp10 < 0 ? -d->exp10 : 0];
+	*out = s[0] == '-' ? -v : v;
+	return true;
+}
+
 /* The exponent of t at i, or 0 bytes when there is none: "2e" and "2em" are a 2. */
-static size_t scan_exponent(struct span t, size_t i, int *exp10)
+static inline size_t scan_exponent(struct span t, size_t i, int *exp10)
 {
 	size_t j = i + 1;
 	bool negative = false;
@@ -213,21 +224,33 @@ static bool is_thousand(struct span t, size_t start, size_t i)
 	       is_digit(t.s[i + 1]) && is_digit(t.s[i + 2]) && is_digit(t.s[i + 3]);
 }
 
-static enum num_kind scan(struct span t, bool thousands, double *out, size_t *used)
+/* Any number of digits, with commas between thousands if they may be there. */
+static size_t add_all_digits(struct decimal *d, struct span t, size_t start, bool thousands)
 {
-	struct decimal d = {0};
-	size_t start = t.n && (t.s[0] == '-' || t.s[0] == '+');
-	size_t i = add_digits(&d, t, start, false), point;
+	size_t i = add_digits(d, t, start, false), point;
 
 	while (thousands && is_thousand(t, start, i)) {
 		start = i + 1;
-		i = add_digits(&d, t, start, false);
+		i = add_digits(d, t, start, false);
 	}
 	point = i;
 	if (i < t.n && t.s[i] == '.')
-		i = add_digits(&d, t, i + 1, true);
-	if (i == start || (i == point + 1 && point == start))
-		return scan_word(t, start, out, used);
+		i = add_digits(d, t, i + 1, true);
+	return i == point + 1 && point == start ? start : i;
+}
+
+static enum num_kind scan(struct span t, bool thousands, double *out, size_t *used)
+{
+	struct decimal d = {0};
+	size_t i = thousands ? 0 : few_digits(&d, t);
+
+	if (!i) {
+		size_t start = t.n && (t.s[0] == '-' || t.s[0] == '+');
+
+		i = add_all_digits(&d, t, start, thousands);
+		if (i == start)
+			return scan_word(t, start, out, used);
+	}
 	i += scan_exponent(t, i, &d.exp10);
 	if (i + 1 < t.n && t.s[i] == ',' && is_digit(t.s[i + 1]))
 		return NUM_NONE;
@@ -270,10 +293,15 @@ enum num_kind num_scan_thousands(struct span t, double *out, size_t *used)
 
 bool num_whole(struct span t, double *out)
 {
+	struct decimal d;
 	size_t used;
 
 	t = span_trim(t);
-	return num_scan(t, out, &used) == NUM_FINITE && used == t.n;
+	used = few_digits(&d, t);
+	if (!used)
+		return num_scan(t, out, &used) == NUM_FINITE && used == t.n;
+	used += scan_exponent(t, used, &d.exp10);
+	return used == t.n && convert(t.s, used, &d, out);
 }
 
 bool num_whole_i64(struct span t, int64_t *out)

@@ -21,27 +21,39 @@ struct span {
 struct span span_of(const char *s); /* a terminated text */
 /* What follows the first k bytes `key` in t up to its end; s is NULL when key is not there. */
 struct span span_behind(struct span t, const char *key, size_t k);
-/* The bytes of t before its first byte out of `stop`; t moves behind that byte. False at its end.
- */
-bool span_next(struct span *t, const char *stop, struct span *field);
 /* The next word between blanks; false when there is none. */
 bool span_word(struct span *t, struct span *word);
 
-/* memcmp() == 0 for the few bytes of a key, without its call. */
-static inline bool span_same(const char *a, const char *b, size_t n)
+static inline bool span_same8(const char *a, const char *b)
 {
 	uint64_t x, y;
-	size_t i = 0;
 
-	for (; i + sizeof(x) <= n; i += sizeof(x)) {
-		memcpy(&x, a + i, sizeof(x));
-		memcpy(&y, b + i, sizeof(y));
-		if (x != y)
-			return false;
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return x == y;
+}
+
+static inline bool span_same4(const char *a, const char *b)
+{
+	uint32_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return x == y;
+}
+
+/* memcmp() == 0 for the few bytes of a key, without its call; the last bytes are seen twice. */
+static inline bool span_same(const char *a, const char *b, size_t n)
+{
+	if (n >= 8) {
+		for (size_t i = 0; i + 8 < n; i += 8)
+			if (!span_same8(a + i, b + i))
+				return false;
+		return span_same8(a + n - 8, b + n - 8);
 	}
-	while (i < n && a[i] == b[i])
-		i++;
-	return i == n;
+	if (n >= 4)
+		return span_same4(a, b) && span_same4(a + n - 4, b + n - 4);
+	return !n || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
 }
 
 static inline bool span_is_blank(char c)
@@ -73,12 +85,41 @@ static inline bool span_has(struct span t, const char *word)
 
 static inline bool span_starts(struct span t, const char *word)
 {
-	return t.n >= strlen(word) && memcmp(t.s, word, strlen(word)) == 0;
+	return t.n >= strlen(word) && span_same(t.s, word, strlen(word));
 }
 
 static inline bool span_eq(struct span t, const char *word) /* the same bytes */
 {
-	return t.n ? *word == *t.s && strlen(word) == t.n && memcmp(t.s, word, t.n) == 0 : !*word;
+	return t.n ? *word == *t.s && strlen(word) == t.n && span_same(t.s, word, t.n) : !*word;
+}
+
+/* Where the first byte out of `stop` (one to three) is in t, or t.n. */
+static inline size_t span_until(struct span t, const char *stop)
+{
+	size_t i = 0;
+
+	if (!stop[1]) {
+		const char *hit = t.n ? memchr(t.s, stop[0], t.n) : NULL;
+
+		return hit ? (size_t)(hit - t.s) : t.n;
+	}
+	while (i < t.n && t.s[i] != stop[0] && t.s[i] != stop[1] && (!stop[2] || t.s[i] != stop[2]))
+		i++;
+	return i;
+}
+
+/* The bytes of t before its first byte out of `stop`; t moves behind that byte. False at its end.
+ */
+static inline bool span_next(struct span *t, const char *stop, struct span *field)
+{
+	size_t i;
+
+	if (!t->s)
+		return false;
+	i = span_until(*t, stop);
+	*field = (struct span){t->s, i};
+	*t = i < t->n ? (struct span){t->s + i + 1, t->n - i - 1} : (struct span){NULL, 0};
+	return true;
 }
 
 enum num_kind {

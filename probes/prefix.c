@@ -15,10 +15,13 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static bool is_host_byte(char c)
+static inline bool is_host_byte(char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-	       c == '.' || c == '_';
+	static const bool are[UINT8_MAX + 1] = {['0' ... '9'] = true, ['a' ... 'z'] = true,
+						['A' ... 'Z'] = true, ['-'] = true,
+						['.'] = true,         ['_'] = true};
+
+	return are[(unsigned char)c];
 }
 
 static bool has(struct span t, size_t at, const char *word)

@@ -192,9 +192,9 @@ enum probe_status probe_file(const struct probe *p, const struct probe_context *
 		gzclose(f);
 		return PROBE_ABSENT;
 	}
-	/* Twice zlib's own buffer or more is read straight into ours when there is nothing to
-	 * unpack. */
-	gzbuffer(f, READ_CHUNK / 2);
+	/* What is not packed is read straight into our buffer where twice zlib's own still fits
+	 * behind what it looked at first. */
+	gzbuffer(f, READ_CHUNK / 4);
 	if (named.lines)
 		*named.lines = 0;
 	rc = feed_all(p, r, f, path, named.lines, err);

@@ -29,6 +29,13 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
+/* What a number is written with. */
+static bool is_of_number(char c)
+{
+	return is_digit(c) || span_is_blank(c) || c == '.' || c == 'e' || c == 'E' || c == '+' ||
+	       c == '-';
+}
+
 /* "iteration   10/   100 |" at t.s: its number; behind moves to the first field. */
 static bool record_at(struct span t, int64_t *step, struct span *behind)
 {
@@ -46,22 +53,29 @@ static bool record_at(struct span t, int64_t *step, struct span *behind)
 	return num_whole_i64(f, &(int64_t){0}) || span_eq(span_trim(f), "infinity");
 }
 
-/* The last record of the line: an earlier one was cut by another writer. */
+/* The last record of the line: an earlier one was cut by another writer. Nothing but a number
+ * stands between the word and its slash, so it is the slashes that are looked for: there are few.
+ */
 static int find_records(struct span t, int64_t *step, struct span *fields, const char **start)
 {
-	struct span rest = t;
+	static const char word[] = "iteration";
+	const size_t k = sizeof(word) - 1;
+	const char *end = t.s + t.n, *from = t.s, *slash = t.s, *p;
 	int n = 0;
 
-	while ((rest = span_after(rest, "iteration")).s) {
-		struct span at = {rest.s - strlen("iteration"), rest.n + strlen("iteration")},
-			    behind;
+	for (; (slash = memchr(slash, '/', (size_t)(end - slash))); from = ++slash) {
+		struct span behind;
 		int64_t s;
 
-		if (!record_at(at, &s, &behind))
+		for (p = slash; p > from && is_of_number(p[-1]);)
+			p--;
+		p -= p > from && p[-1] == '=';
+		if ((size_t)(p - from) < k || !span_same(p - k, word, k) ||
+		    !record_at((struct span){p - k, (size_t)(end - p) + k}, &s, &behind))
 			continue;
 		*step = s;
 		*fields = behind;
-		*start = at.s;
+		*start = p - k;
 		n++;
 	}
 	return n;
@@ -101,31 +115,29 @@ static void split_fork(struct span f, struct span *key, struct span *value)
 /* A field counts only when its closing "|" is there. */
 static bool next_field(struct span *t, struct span *key, struct span *value)
 {
+	const char *colon;
 	struct span f;
 
 	if (!span_next(t, "|", &f) || !t->s)
 		return false;
 	*key = *value = (struct span){"", 0};
-	for (size_t i = f.n; i > 0; i--)
-		if (f.s[i - 1] == ':') {
-			*key = span_trim((struct span){f.s, i - 1});
-			*value = span_trim((struct span){f.s + i, f.n - i});
-			return true;
-		}
-	split_fork(f, key, value);
+	colon = memrchr(f.s, ':', f.n);
+	if (!colon) {
+		split_fork(f, key, value);
+		return true;
+	}
+	*key = span_trim((struct span){f.s, (size_t)(colon - f.s)});
+	*value = (struct span){colon + 1, (size_t)(f.s + f.n - colon) - 1};
 	return true;
 }
 
 enum field { PLAIN, STEP_TIME, BATCH, RATE, LOSS_SCALE };
 
-#define FIELD(key, metric, kind)                     \
-	{                                            \
-		{key, sizeof(key) - 1}, metric, kind \
-	}
+/* Each at the place of its length, which no two have. */
+#define FIELD(key, metric, kind) [sizeof(key) - 1] = {key, metric, kind}
 
 static const struct {
-	struct span key;
-	const char *metric;
+	const char *key, *metric;
 	enum field kind;
 } fields_of_record[] = {
 	FIELD("elapsed time per iteration (ms)", "step_time_ms", STEP_TIME),
@@ -134,8 +146,6 @@ static const struct {
 	FIELD("energy per GPU (J/iter/GPU)", "gpu_energy_j_per_step", PLAIN),
 	FIELD("power per GPU (W/GPU)", "gpu_power_w", PLAIN),
 	FIELD("lm loss", "loss", PLAIN),
-	FIELD("lm-loss", "loss", PLAIN),
-	FIELD("lm_loss", "loss", PLAIN),
 	FIELD("loss", "loss", PLAIN),
 	FIELD("loss scale", "loss_scale", LOSS_SCALE),
 	FIELD("grad norm", "grad_norm", PLAIN),
@@ -146,6 +156,7 @@ static const struct {
 	FIELD("number of skipped iterations", "skipped_iters", PLAIN),
 	FIELD("number of nan iterations", "nan_iters", PLAIN),
 };
+#undef FIELD
 
 struct record {
 	double step_ms, batch, samples_per_s; /* 0: not in the line */
@@ -158,6 +169,7 @@ static bool first_of(struct span *value)
 	double v;
 	size_t used;
 
+	*value = span_trim(*value);
 	if (num_scan(*value, &v, &used) != NUM_FINITE)
 		return false;
 	rest = (struct span){value->s + used, value->n - used};
@@ -171,41 +183,47 @@ static void take_value(struct emit *o, size_t i, struct span value, struct recor
 	const char *metric = fields_of_record[i].metric;
 	enum field kind = fields_of_record[i].kind;
 	double v;
-	bool number = kind != PLAIN && num_whole(value, &v);
 
-	if (kind == LOSS_SCALE && number && v < 0) {
-		emit_missing(o, metric, "not used", tag);
-		return;
-	}
-	if (metric && !emit_token(o, metric, value, 1, tag) && kind != LOSS_SCALE) {
+	if (!num_whole(value, &v)) {
+		if (!metric || emit_token(o, metric, value, 1, tag) || kind == LOSS_SCALE)
+			return;
 		if (first_of(&value))
 			take_value(o, i, value, rec, tag);
 		else
 			emit_bad(o, "a field of an iteration holds no number");
 		return;
 	}
-	if (kind == STEP_TIME && number)
+	if (kind == LOSS_SCALE && v < 0)
+		emit_missing(o, metric, "not used", tag);
+	else if (metric)
+		emit_value(o, metric, v, tag);
+	if (kind == STEP_TIME)
 		rec->step_ms = v;
-	else if (kind == BATCH && number)
+	else if (kind == BATCH)
 		rec->batch = v;
-	else if (kind == RATE && number)
+	else if (kind == RATE)
 		rec->samples_per_s = v;
 }
 
 static bool take_known(struct emit *o, struct span key, struct span value, struct record *rec,
 		       const struct emit_tag *tag)
 {
-	for (size_t i = 0; i < ARRAY_LEN(fields_of_record); i++)
-		if (key.n == fields_of_record[i].key.n &&
-		    span_same(key.s, fields_of_record[i].key.s, key.n)) {
-			take_value(o, i, value, rec, tag);
-			return true;
-		}
-	return false;
+	const char *known = key.n < ARRAY_LEN(fields_of_record) ? fields_of_record[key.n].key
+								: NULL;
+
+	if (!known || !span_same(key.s, known, key.n))
+		return false;
+	take_value(o, key.n, value, rec, tag);
+	return true;
 }
 
 /* What forks call their fields, "_" and "-" written as blanks: Megatron-DeepSpeed's, bigcode's,
  * GPT-NeoX, Primus (AMD), Argonne's, FlagScale, Pai. */
+#define FIELD(key, metric, scale)                     \
+	{                                             \
+		{key, sizeof(key) - 1}, metric, scale \
+	}
+
 static const struct {
 	struct span key;
 	const char *metric;
@@ -236,6 +254,7 @@ static void take_fork_value(struct emit *o, size_t i, struct span value, struct 
 	struct span now;
 	double v;
 
+	value = span_trim(value);
 	if (!span_next(&value, "/(", &now) ||
 	    (!factor_scan(now, "FLOPS", &v) && num_scan(now, &v, NULL) != NUM_FINITE)) {
 		emit_bad(o, "a field of an iteration holds no number");
@@ -381,7 +400,8 @@ static bool timer_line(struct train_state *st, struct emit *o, const struct inpu
 {
 	struct span t = span_trim(input_span(l)), f;
 
-	if (!span_next(&t, "|", &f) || !span_eq(span_trim(f), "time (ms)"))
+	if (!span_starts(t, "time (ms)") || !span_next(&t, "|", &f) ||
+	    !span_eq(span_trim(f), "time (ms)"))
 		return false;
 	while (span_next(&t, "|", &f)) {
 		struct span rest = span_trim(f), name;

@@ -19,7 +19,8 @@ struct probe_run {
 	struct trigger *words; /* of all dialects; the id is the index of the dialect */
 	struct train_shared shared;
 	struct train_state states[DIALECTS_MAX];
-	uint32_t wanted;              /* dialects that the current line may be of */
+	uint32_t wanted; /* dialects that the current line may be of */
+	uint32_t with_blocks;
 	bool seen[DIALECTS_MAX];      /* its name was reported */
 	int64_t values[DIALECTS_MAX]; /* that it gave, missing ones too */
 };
@@ -49,9 +50,12 @@ static bool is_wanted(void *ctx, struct span line)
 	struct probe_run *r = ctx;
 
 	r->wanted = trigger_scan(r->words, line);
-	for (size_t i = 0; r->dialects[i]; i++)
-		if (r->dialects[i]->blocks && (r->states[i].block || r->states[i].held.len))
-			r->wanted |= UINT32_C(1) << i;
+	for (uint32_t more = r->with_blocks & ~r->wanted; more; more &= more - 1) {
+		const struct train_state *st = &r->states[__builtin_ctz(more)];
+
+		if (st->block || st->held.len)
+			r->wanted |= more & -more;
+	}
 	return r->wanted;
 }
 
@@ -62,9 +66,8 @@ static void on_line(void *ctx, const struct input_line *l)
 	if (!l->len)
 		return;
 	emit_begin(&r->out, l);
-	for (size_t i = 0; r->dialects[i]; i++)
-		if (r->wanted >> i & 1)
-			give(r, i, l);
+	for (uint32_t left = r->wanted; left; left &= left - 1)
+		give(r, (unsigned)__builtin_ctz(left), l);
 }
 
 int train_open(const struct train_dialect *const *dialects, const struct probe_context *c,
@@ -76,9 +79,11 @@ int train_open(const struct train_dialect *const *dialects, const struct probe_c
 	emit_open(&r->out, c, sink);
 	r->dialects = dialects;
 	r->words = trigger_new();
-	for (unsigned i = 0; dialects[i]; i++)
+	for (unsigned i = 0; dialects[i]; i++) {
+		r->with_blocks |= (uint32_t)dialects[i]->blocks << i;
 		for (const char *const *w = dialects[i]->words; *w; w++)
 			trigger_add(r->words, *w, i);
+	}
 	for (size_t i = 0; i < DIALECTS_MAX; i++)
 		r->states[i] = (struct train_state){
 			.shared = &r->shared, .step = -1, .before = NAN};
@@ -184,11 +189,6 @@ void train_fail(struct train_state *st, int64_t line, const char *fmt, ...)
 int64_t train_step(double v)
 {
 	return v >= 0 && v < 9e15 ? (int64_t)v : -1;
-}
-
-bool train_is_whole(const struct input_line *l, struct span f)
-{
-	return (l->complete && !l->cut) || f.s + f.n < l->text + l->len;
 }
 
 static bool is_digit(char c)

@@ -73,7 +73,10 @@ void train_fail(struct train_state *st, int64_t line, const char *fmt, ...)
 int64_t train_step(double v);
 
 /* A field that ends at the end of a line that may go on is not trusted: is f whole? */
-bool train_is_whole(const struct input_line *l, struct span f);
+static inline bool train_is_whole(const struct input_line *l, struct span f)
+{
+	return (l->complete && !l->cut) || f.s + f.n < l->text + l->len;
+}
 
 /* The field that `rest` starts with, up to the first byte out of `stop`. False when rest is NULL or
  * the field is not whole. */
