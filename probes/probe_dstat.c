@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dstat and pcp-dstat: the file of --output (CSV) and the screen. A column is its group and its
- * name, since names come again (read, writ of disks and of requests). The first row is the mean
+ * dstat, pcp-dstat and dool: the file of --output (CSV) and the screen. A column is its group and
+ * its name, since names come again (read, writ of disks and of requests). The first row is the mean
  * since boot and is dropped; where a text has no other, it is given with the label since=boot.
  *
- * On the screen bytes have units of 1024 and counts units of 1000. A row's time has no year: that
- * is taken from the CSV's "Date:", and without one a row has no time. Labels: device of a disk,
- * iface of a network ("all" for the total).
+ * On the screen bytes have units of 1024 and counts units of 1000. dool gives disks and networks in
+ * bits unless it is asked for bytes: its screen always did, its file does since 1.3. Where a screen
+ * does not tell the two apart these are missing values. A row's time has no year: that is taken
+ * from the CSV's "Date:", and without one a row has no time. Labels: device of a disk, iface of a
+ * network ("all" for the total).
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +20,8 @@
 
 #define MIB (1024.0 * 1024)
 
-enum { DSTAT_COLS = 96, NAME_BYTES = 32 };
+/* A screen has some 500 columns at most, of three bytes each. */
+enum { DSTAT_COLS = 96, NAME_BYTES = 32, FRAMED_BYTES = 2048 };
 
 enum what { WHAT_NONE, WHAT_PLAIN, WHAT_DISK, WHAT_NET, WHAT_TIME, WHAT_EPOCH };
 
@@ -53,6 +56,9 @@ static const struct meaning {
 	{"epoch", "epoch", WHAT_EPOCH, NULL, 0, 0},
 };
 
+/* What disks and networks are given in. */
+enum traffic { TRAFFIC_BYTES, TRAFFIC_BITS, TRAFFIC_UNKNOWN };
+
 struct column {
 	const struct meaning *is; /* NULL: of no use */
 	char device[NAME_BYTES];
@@ -62,6 +68,8 @@ struct dstat {
 	struct column col[DSTAT_COLS];
 	size_t n;                 /* columns of the table; 0: none yet */
 	size_t group[DSTAT_COLS]; /* screen: columns of each group */
+	bool opens[DSTAT_COLS];   /* screen: a group is the first of its block */
+	enum traffic traffic;
 	size_t n_groups;
 	char names[DSTAT_COLS][NAME_BYTES]; /* the header row before */
 	size_t n_names;
@@ -107,7 +115,13 @@ static bool split_csv(struct span t, struct cells *c)
 
 static const struct meaning *meaning_of(struct span group, struct span name, struct span *device)
 {
+	struct span own = span_after(name, ":");
+
 	*device = (struct span){"", 0};
+	if (own.s) /* "dsk/sda:read" where a group has several */
+		name = own;
+	if (span_eq(group, "total usage")) /* pcp-dstat */
+		group = span_of("total cpu usage");
 	for (size_t i = 0; i < ARRAY_LEN(meanings); i++) {
 		const struct meaning *m = &meanings[i];
 		size_t k = strlen(m->group);
@@ -168,6 +182,10 @@ static void csv_header(struct dstat *st, const struct cells *c)
 	if (span_eq(c->v[0], "Cmdline:") || span_eq(c->v[0], "Host:")) {
 		struct span last = c->v[c->n - 1];
 
+		for (size_t i = 1; i < c->n; i++)
+			if (span_has(c->v[i], "--bytes") || span_has(c->v[i], "--dstat"))
+				st->traffic = TRAFFIC_BYTES;
+
 		for (size_t i = 0; i + 4 <= last.n; i++) {
 			double y;
 
@@ -189,15 +207,22 @@ static void csv_header(struct dstat *st, const struct cells *c)
 	keep_names(st, c);
 }
 
-/* "29-11 12:13:15": day and month. */
+/* "29-11 12:13:15": day and month, or dool's "Nov-29 12:13:15". */
 static int64_t time_of(const struct dstat *st, struct span t)
 {
 	char text[32];
+	int month;
 
 	t = span_trim(t);
-	if (!st->year || t.n != 14 || t.s[2] != '-')
+	month = t.n == 15 ? when_month((struct span){t.s, 3}) : 0;
+	if (!st->year || (!month && t.n != 14) || t.s[t.n - 12] != '-')
 		return -1;
-	snprintf(text, sizeof(text), "%04d-%.2s-%.2s %.8s", st->year, t.s + 3, t.s, t.s + 6);
+	if (month)
+		snprintf(text, sizeof(text), "%04d-%02d-%.2s %.8s", st->year, month, t.s + 4,
+			 t.s + 7);
+	else
+		snprintf(text, sizeof(text), "%04d-%.2s-%.2s %.8s", st->year, t.s + 3, t.s,
+			 t.s + 6);
 	return when_parse(span_of(text));
 }
 
@@ -217,16 +242,45 @@ static int64_t row_time(const struct dstat *st, const struct cells *c)
 	return t_us;
 }
 
-static void emit_cell(const struct dstat *st, struct emit *o, size_t i, struct span t, int64_t t_us)
+/* A cell of a disk's or a network's traffic. "455b" and dool's "7443k" are bits, and what follows
+ * them is so; dool's "909K" and "512B" are bytes in one version and bits in another. */
+static bool read_traffic(struct dstat *st, struct span t, double *out)
+{
+	char unit = t.n ? t.s[t.n - 1] : '\0';
+
+	if (unit == 'b' || (unit == 'k' && st->traffic == TRAFFIC_UNKNOWN))
+		st->traffic = TRAFFIC_BITS;
+	if (st->traffic == TRAFFIC_BYTES)
+		return col_human(t, 1024, out);
+	if (unit == 'b')
+		t.n--;
+	if (!col_human(t, 1000, out))
+		return false;
+	*out /= 8;
+	return true;
+}
+
+static bool is_traffic(const struct meaning *m)
+{
+	return (m->what == WHAT_DISK || m->what == WHAT_NET) && m->base == 1024;
+}
+
+static void emit_cell(struct dstat *st, struct emit *o, size_t i, struct span t, int64_t t_us)
 {
 	const struct meaning *m = st->col[i].is;
 	struct emit_tag tag = {.step = -1, .t_us = t_us};
 	struct emit_labels ls = {.n = 0};
 	const char *why = num_missing(t);
+	bool read;
 	double v;
 
 	if (!m || !m->metric)
 		return;
+	read = is_traffic(m) ? read_traffic(st, t, &v) : col_human(t, m->base, &v);
+	if (read && is_traffic(m) && v != 0 &&
+	    (st->traffic == TRAFFIC_UNKNOWN ||
+	     (st->traffic == TRAFFIC_BITS && strchr("KB", t.s[t.n - 1]))))
+		why = "bits or bytes";
 	if (m->what == WHAT_DISK || m->what == WHAT_NET)
 		emit_label(&ls, m->what == WHAT_DISK ? "device" : "iface",
 			   span_of(st->col[i].device));
@@ -236,7 +290,7 @@ static void emit_cell(const struct dstat *st, struct emit *o, size_t i, struct s
 	tag.n_labels = ls.n;
 	if (why)
 		emit_missing(o, m->metric, why, &tag);
-	else if (col_human(t, m->base, &v))
+	else if (read)
 		emit_value(o, m->metric, v * m->scale, &tag);
 	else
 		emit_bad(o, "a cell holds no number");
@@ -264,7 +318,25 @@ static void take_row(struct dstat *st, struct emit *o, const struct input_line *
 static bool is_row(struct span first)
 {
 	first = span_trim(first);
-	return first.n && ((first.s[0] >= '0' && first.s[0] <= '9') || first.s[0] == '-');
+	return first.n && ((first.s[0] >= '0' && first.s[0] <= '9') || first.s[0] == '-' ||
+			   (first.n == 15 && when_month((struct span){first.s, 3})));
+}
+
+/* "Dstat 0.7.3 CSV output", "dool 1.3.4 CSV output", "pcp-dstat 6.2.0 CSV Output" in quotes. */
+static bool is_title(struct span t)
+{
+	t = span_trim(t);
+	return t.n > 20 && t.s[0] == '"' && span_has(t, " CSV ") && span_has(t, "utput\"");
+}
+
+static void take_title(struct dstat *st, struct span t)
+{
+	struct span version = span_after(t, "\"dool ");
+	double v;
+
+	st->traffic = version.s && num_scan(version, &v, NULL) == NUM_FINITE && v >= 1.3
+			      ? TRAFFIC_BITS
+			      : TRAFFIC_BYTES;
 }
 
 static void csv_line(struct dstat *st, struct emit *o, const struct input_line *l)
@@ -282,9 +354,11 @@ static void csv_line(struct dstat *st, struct emit *o, const struct input_line *
 }
 
 /* "----system---- --total-cpu-usage-- --dsk/sda-----dsk/sdb--": the groups of a screen stand
- * between blanks and at least two dashes. */
-static bool screen_groups(struct span t, struct cells *c)
+ * between blanks and at least two dashes. dool has '|' between blocks of them, and opens[] tells
+ * where one begins; without, each is a block. False when it is no such line. */
+static bool screen_groups(struct span t, struct cells *c, bool opens[DSTAT_COLS])
 {
+	bool blocks = memchr(t.s, '|', t.n), opened = true;
 	size_t i = 0, from;
 
 	c->n = 0;
@@ -292,36 +366,55 @@ static bool screen_groups(struct span t, struct cells *c)
 	if (!t.n || t.s[0] != '-')
 		return false;
 	while (i < t.n) {
-		while (i < t.n && (t.s[i] == '-' || t.s[i] == ' '))
-			i++;
+		for (; i < t.n && strchr("- |", t.s[i]); i++)
+			opened |= t.s[i] == '|';
 		from = i;
-		while (i < t.n && t.s[i] != ' ' &&
-		       !(t.s[i] == '-' && (i + 1 == t.n || t.s[i + 1] == '-' || t.s[i + 1] == ' ')))
+		while (i < t.n && t.s[i] != ' ' && t.s[i] != '|' &&
+		       !(t.s[i] == '-' && (i + 1 == t.n || strchr("- |", t.s[i + 1]))))
 			i++;
-		if (i > from && !add_cell(c, (struct span){t.s + from, i - from}))
+		if (i == from)
+			continue;
+		if (!add_cell(c, (struct span){t.s + from, i - from}))
 			return false;
+		opens[c->n - 1] = opened;
+		opened = !blocks;
 	}
 	return c->n > 0;
 }
 
-/* "time | usr sys idl| read writ": the names of each group. */
+/* The groups of the block that group g opens. */
+static size_t block_size(const struct dstat *st, size_t g)
+{
+	size_t n = 1;
+
+	while (g + n < st->n_names && !st->opens[g + n])
+		n++;
+	return n;
+}
+
+/* "time | usr sys idl| read writ": the names of each block, as many for each of its groups. */
 static void screen_names(struct dstat *st, struct span t)
 {
-	struct span part, w;
+	struct span part;
 	size_t n = 0, groups = 0, known = 0;
 
 	while (groups < st->n_names && span_next(&t, "|:", &part)) {
-		char *group = st->names[groups];
+		size_t size = block_size(st, groups);
+		struct words w;
 
-		for (char *dash = group; (dash = strchr(dash, '-')); dash++)
-			*dash = ' ';
-		st->group[groups] = 0;
-		while (n < DSTAT_COLS && span_word(&part, &w)) {
-			name_column(st, n, span_of(group), w);
+		words_split(&w, part);
+		if (w.n % size || n + w.n > DSTAT_COLS)
+			return;
+		for (size_t i = 0; i < w.n; i++) {
+			char *group = st->names[groups + i / (w.n / size)];
+
+			for (char *dash = group; (dash = strchr(dash, '-')); dash++)
+				*dash = ' ';
+			name_column(st, n, span_of(group), w.v[i]);
 			known += st->col[n++].is != NULL;
-			st->group[groups]++;
 		}
-		groups++;
+		for (size_t i = 0; i < size; i++)
+			st->group[groups++] = w.n / size;
 	}
 	if (!known || groups != st->n_names)
 		return;
@@ -356,16 +449,49 @@ static bool screen_cells(const struct dstat *st, struct span t, struct cells *c)
 	return !t.s;
 }
 
+/* dool draws its frames with characters of three bytes: as dstat's own. False: t has none. */
+static bool without_frames(struct span *t, char out[FRAMED_BYTES])
+{
+	static const char from[][4] = {"\u2500", "\u2504", "\u252c", "\u2502", "\u250a"};
+	static const char to[] = "--||:";
+	size_t n = 0;
+	bool framed = false;
+
+	if (t->n >= FRAMED_BYTES)
+		return false;
+	for (size_t i = 0; i < t->n; n++) {
+		size_t k = 0;
+
+		while (k < ARRAY_LEN(from) &&
+		       (t->n - i < 3 || memcmp(t->s + i, from[k], 3) != 0))
+			k++;
+		framed |= k < ARRAY_LEN(from);
+		out[n] = k < ARRAY_LEN(from) ? to[k] : t->s[i];
+		i += k < ARRAY_LEN(from) ? 3 : 1;
+	}
+	*t = (struct span){out, n};
+	return framed;
+}
+
 static void screen_line(struct dstat *st, struct emit *o, const struct input_line *l)
 {
+	char text[FRAMED_BYTES];
+	struct span t = input_span(l);
+	bool opens[DSTAT_COLS], framed = without_frames(&t, text);
 	struct cells c;
 
-	if (screen_groups(input_span(l), &c)) {
+	if (screen_groups(t, &c, opens)) {
+		if (st->traffic != TRAFFIC_BITS)
+			st->traffic = framed || memchr(t.s, '|', t.n) ? TRAFFIC_UNKNOWN
+								      : TRAFFIC_BYTES;
 		keep_names(st, &c);
+		memcpy(st->opens, opens, sizeof(opens));
 		st->n_groups = 0;
-	} else if (st->n_names && !st->n_groups && span_has(input_span(l), "|")) {
-		screen_names(st, input_span(l));
-	} else if (st->n_groups && screen_cells(st, input_span(l), &c) && is_row(c.v[0])) {
+	} else if (st->n_names && !st->n_groups && memchr(t.s, '|', t.n)) {
+		screen_names(st, t);
+	} else if (st->n_groups && screen_cells(st, t, &c) && is_row(c.v[0])) {
+		if (st->traffic == TRAFFIC_BYTES && span_trim(c.v[0]).n == 15)
+			st->traffic = TRAFFIC_UNKNOWN; /* dool's time, before it drew frames */
 		take_row(st, o, l, &c);
 	}
 }
@@ -374,7 +500,9 @@ static void on_line(void *state, struct emit *o, const struct input_line *l)
 {
 	struct dstat *st = state;
 
-	if (memchr(l->text, ',', l->len))
+	if (is_title(input_span(l)))
+		take_title(st, input_span(l));
+	else if (memchr(l->text, ',', l->len))
 		csv_line(st, o, l);
 	else
 		screen_line(st, o, l);
@@ -396,15 +524,18 @@ static void clear(void *state)
 
 static int score(struct span line)
 {
+	char text[FRAMED_BYTES];
+	bool opens[DSTAT_COLS];
 	struct cells c;
 
-	if (span_has(line, "stat ") && span_has(line, " CSV output\""))
-		return 98;
-	if (!screen_groups(line, &c))
+	if (is_title(line))
+		return span_has(line, "stat ") || span_has(line, "ool ") ? 98 : 0;
+	without_frames(&line, text);
+	if (!screen_groups(line, &c, opens))
 		return 0;
 	for (size_t i = 0; i < c.n; i++)
-		if (span_eq(c.v[i], "total-cpu-usage") || span_has(c.v[i], "dsk/") ||
-		    span_eq(c.v[i], "net/total"))
+		if (span_eq(c.v[i], "total-cpu-usage") || span_eq(c.v[i], "total-usage") ||
+		    span_has(c.v[i], "dsk/") || span_eq(c.v[i], "net/total"))
 			return 95;
 	return 0;
 }
@@ -424,7 +555,7 @@ static int dstat_open(const struct probe_context *c, const struct probe_sink *si
 
 const struct probe probe_dstat = {
 	.name = "dstat",
-	.summary = "dstat: CPUs, disks, networks, memory and paging of a host, file or screen",
+	.summary = "dstat, dool: CPUs, disks, networks, memory and paging of a host, file or screen",
 	.example = "dstat -T -tcdnmgy --output dstat.csv 1",
 	.sniff = dstat_sniff,
 	.open = dstat_open,

@@ -20,6 +20,7 @@
 
 #define KIB 1024.0
 #define MIB (1024.0 * 1024)
+#define GIB (1024.0 * 1024 * 1024)
 
 enum { SECTOR_BYTES = 512, DEVICE_BYTES = 64 };
 
@@ -33,18 +34,26 @@ static const struct col disk_cols[] = {
 	{"wkB/s", "disk_write_bytes_per_s", KIB},
 	{"dkB/s", "disk_discard_bytes_per_s", KIB},
 	{"rMB/s", "disk_read_bytes_per_s", MIB},
+	{"rGB/s", "disk_read_bytes_per_s", GIB},
 	{"wMB/s", "disk_write_bytes_per_s", MIB},
+	{"wGB/s", "disk_write_bytes_per_s", GIB},
 	{"dMB/s", "disk_discard_bytes_per_s", MIB},
+	{"dGB/s", "disk_discard_bytes_per_s", GIB},
 	{"rsec/s", "disk_read_bytes_per_s", SECTOR_BYTES},
 	{"wsec/s", "disk_write_bytes_per_s", SECTOR_BYTES},
+	{"dsec/s", "disk_discard_bytes_per_s", SECTOR_BYTES},
 	{"kB_read/s", "disk_read_bytes_per_s", KIB},
 	{"kB_wrtn/s", "disk_write_bytes_per_s", KIB},
 	{"kB_dscd/s", "disk_discard_bytes_per_s", KIB},
 	{"MB_read/s", "disk_read_bytes_per_s", MIB},
+	{"GB_read/s", "disk_read_bytes_per_s", GIB},
 	{"MB_wrtn/s", "disk_write_bytes_per_s", MIB},
+	{"GB_wrtn/s", "disk_write_bytes_per_s", GIB},
 	{"MB_dscd/s", "disk_discard_bytes_per_s", MIB},
+	{"GB_dscd/s", "disk_discard_bytes_per_s", GIB},
 	{"Blk_read/s", "disk_read_bytes_per_s", SECTOR_BYTES},
 	{"Blk_wrtn/s", "disk_write_bytes_per_s", SECTOR_BYTES},
+	{"Blk_dscd/s", "disk_discard_bytes_per_s", SECTOR_BYTES},
 	{"r_await", "disk_r_await_ms", 1},
 	{"w_await", "disk_w_await_ms", 1},
 	{"d_await", "disk_d_await_ms", 1},
@@ -74,6 +83,7 @@ struct iostat {
 	enum table table;
 	int device;                       /* column of the device's name */
 	bool has_time, has_cpu, has_disk; /* of the current report */
+	uint64_t has_col;                 /* bits of disk_cols that it had */
 	int64_t reports;                  /* of the current run */
 	int64_t t_us;
 	char alone[DEVICE_BYTES]; /* a device whose numbers are on the next line; "" none */
@@ -85,6 +95,7 @@ static void begin_report(struct iostat *st)
 {
 	st->reports++;
 	st->has_time = st->has_cpu = st->has_disk = false;
+	st->has_col = 0;
 	st->table = TABLE_NONE;
 	st->t_us = -1;
 	if (st->reports == 2 && !st->replaying)
@@ -191,7 +202,22 @@ static bool take_row(struct iostat *st, struct emit *o, const struct input_line 
 	return true;
 }
 
-/* The header of a table. The CPUs' has one word more than their row. */
+/* What is known of a header's columns, as bits of disk_cols. */
+static uint64_t columns_of(const struct words *w)
+{
+	uint64_t bits = 0;
+
+	_Static_assert(ARRAY_LEN(disk_cols) <= 64, "more columns than a word has bits");
+	for (size_t i = 0; i < w->n; i++) {
+		const struct col *c = col_find(disk_cols, w->v[i]);
+
+		bits |= c ? UINT64_C(1) << (c - disk_cols) : 0;
+	}
+	return bits;
+}
+
+/* The header of a table. The CPUs' has one word more than their row. --pretty breaks a report's
+ * disks into several tables: a column that comes again is of the next report. */
 static bool take_header(struct iostat *st, const struct words *w)
 {
 	struct words cells = *w;
@@ -212,8 +238,10 @@ static bool take_header(struct iostat *st, const struct words *w)
 	}
 	if (table == TABLE_NONE)
 		return false;
-	if (!st->reports || (table == TABLE_DISK ? st->has_disk : st->has_cpu || st->has_disk))
+	if (!st->reports || (table == TABLE_DISK ? (st->has_col & columns_of(w)) != 0
+						 : st->has_cpu || st->has_disk))
 		begin_report(st);
+	st->has_col |= table == TABLE_DISK ? columns_of(w) : 0;
 	st->has_disk |= table == TABLE_DISK;
 	st->has_cpu |= table == TABLE_CPU;
 	st->device = device;
@@ -254,6 +282,7 @@ static void replay(struct iostat *st, struct emit *o)
 	st->replaying = true;
 	st->reports = 0;
 	st->has_cpu = st->has_disk = st->has_time = false;
+	st->has_col = 0;
 	st->table = TABLE_NONE;
 	lines_replay(&st->first, o, read_line, st);
 	st->replaying = false;

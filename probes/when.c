@@ -128,6 +128,21 @@ static bool is_day(struct day d)
 	       d.d <= len[d.m - 1] + (d.m == 2 && leap);
 }
 
+/* The hour of a clock with " AM" or " PM" behind it, as locales of twelve hours write it. */
+static int64_t read_half(struct cursor *c, int64_t h)
+{
+	char half;
+
+	if (c->t.n < 3 || c->t.s[0] != ' ' || (c->t.s[2] | 0x20) != 'm')
+		return h;
+	half = (char)(c->t.s[1] | 0x20);
+	if (half != 'a' && half != 'p')
+		return h;
+	c->ok = c->ok && h >= 1 && h <= 12;
+	c->t = (struct span){c->t.s + 3, c->t.n - 3};
+	return h % 12 + (half == 'p' ? 12 : 0);
+}
+
 int64_t when_parse(struct span t)
 {
 	struct cursor c = {span_trim(t), true};
@@ -143,6 +158,7 @@ int64_t when_parse(struct span t)
 	expect(&c, ':');
 	s = digits(&c, 2, NULL);
 	us = read_fraction(&c);
+	h = read_half(&c, h);
 	zone = read_zone(&c);
 	if (!c.ok || c.t.n || !is_day(d) || h > 23 || m > 59 || s > 60)
 		return -1;
@@ -200,7 +216,7 @@ static int64_t from_1970(struct span t)
 	return c.ok && n == 10 && !c.t.n ? s * 1000000 + us : -1;
 }
 
-static int month_of(struct span t)
+int when_month(struct span t)
 {
 	static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
@@ -210,23 +226,43 @@ static int month_of(struct span t)
 	return 0;
 }
 
-/* "Sun Nov 29 12:01:06 [UTC ]2026" of date(1) and ctime(3). Of zones only UTC is known. */
+static bool all_digits(struct span t)
+{
+	size_t i = 0;
+
+	while (i < t.n && is_digit(t.s[i]))
+		i++;
+	return i == t.n;
+}
+
+/* "Sun Nov 29 12:01:06 [UTC ]2026" of date(1) and ctime(3), or as locales order its words: "Sun 29
+ * Nov 2026 12:01:06 PM UTC". Of zones only UTC is known. */
 static int64_t from_ctime(struct span t)
 {
-	char text[32];
-	struct span w[6];
-	size_t n = 0;
-	int month, year_at;
+	struct span w, day = {NULL, 0}, year = {NULL, 0}, clock = {NULL, 0}, half = {"", 0};
+	int month = 0, others = 0;
+	char text[48];
 
-	while (n < 6 && span_word(&t, &w[n]))
-		n++;
-	if (n < 5 || span_trim(t).n || w[0].n != 3 || !(month = month_of(w[1])))
+	if (!span_word(&t, &w) || w.n != 3)
 		return -1;
-	year_at = n == 6 ? 5 : 4;
-	if (w[year_at].n != 4 || w[2].n > 2 || w[3].n != 8)
+	while (span_word(&t, &w)) {
+		if (!month && when_month(w))
+			month = when_month(w);
+		else if (!day.s && w.n <= 2 && all_digits(w))
+			day = w;
+		else if (!year.s && w.n == 4 && all_digits(w))
+			year = w;
+		else if (!clock.s && w.n == 8 && w.s[2] == ':')
+			clock = w;
+		else if (!half.n && (span_eq(w, "AM") || span_eq(w, "PM")))
+			half = w;
+		else if (others++)
+			return -1;
+	}
+	if (!month || !day.s || !year.s || !clock.s)
 		return -1;
-	snprintf(text, sizeof(text), "%.4s-%02d-%.*s %.8s", w[year_at].s, month, (int)w[2].n,
-		 w[2].s, w[3].s);
+	snprintf(text, sizeof(text), "%.4s-%02d-%.*s %.8s%s%.*s", year.s, month, (int)day.n, day.s,
+		 clock.s, half.n ? " " : "", (int)half.n, half.s);
 	return when_parse(span_of(text));
 }
 
