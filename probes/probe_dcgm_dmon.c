@@ -71,8 +71,9 @@ static void on_line(void *state, struct emit *o, const struct input_line *l)
 		return;
 	}
 	words_split(&w, t);
+	/* "GPU 0 LINK 3" is a link of its own. */
 	if (!st->n || w.n <= ENTITY_WORDS || w.n > COLS_MAX || !label_of(w.v[0]) ||
-	    !num_whole_i64(w.v[1], &id))
+	    !num_whole_i64(w.v[1], &id) || span_eq(w.v[2], "LINK"))
 		return;
 	if (w.n != st->n + ENTITY_WORDS) {
 		emit_bad(o, l->complete ? "a row with another number of cells than the header"

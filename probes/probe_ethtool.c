@@ -35,6 +35,8 @@ static const struct {
 	{"tx_bytes", {"net_tx_bytes_total", "net_tx_bytes_per_s", 1}},
 	{"rx_packets", {"net_rx_packets_total", NULL, 1}},
 	{"tx_packets", {"net_tx_packets_total", NULL, 1}},
+	{"rx_octets", {"net_rx_bytes_total", "net_rx_bytes_per_s", 1}},
+	{"tx_octets", {"net_tx_bytes_total", "net_tx_bytes_per_s", 1}},
 	{"rx_vport_rdma_unicast_bytes", {"ib_rx_bytes_total", "ib_rx_bytes_per_s", 1}},
 	{"tx_vport_rdma_unicast_bytes", {"ib_tx_bytes_total", "ib_tx_bytes_per_s", 1}},
 };
@@ -64,7 +66,6 @@ static const struct {
 	{"tx_underrun", &errors},
 	{"link_down_events_phy", &errors},
 	{"rx_ecn_mark", &congestion},
-	{"rx_prio3_cong_discard", &congestion},
 	{"rx_roce_adp_retrans", &retrans},
 	{"roce_adp_retrans", &retrans},
 };
@@ -75,32 +76,52 @@ struct ethtool {
 	struct counters counters;
 };
 
-/* "rx_prio3_pause", "tx_pause_ctrl_phy", "rx_prio3_pause_duration": direction and priority ("" is
- * all of them). NULL when it is no counter of pauses. */
-static const struct counter_metric *pause_of(struct span key, struct span *prio)
+/* "rx_prio3_pause" is "_pause" of priority 3; NULL when key is of no priority. */
+static struct span tail_of_prio(struct span key, struct span *prio)
 {
 	static const char stem[] = "x_prio";
+	const struct span none = {NULL, 0};
 	struct span t = key;
 	size_t n = 0;
 
-	*prio = (struct span){"", 0};
-	if (t.n < 4 || (t.s[0] != 'r' && t.s[0] != 't'))
-		return NULL;
-	t = (struct span){t.s + 1, t.n - 1};
-	if (span_eq(t, "x_pause_ctrl_phy"))
-		return &pause_frames;
-	if (t.n < sizeof(stem) || memcmp(t.s, stem, sizeof(stem) - 1) != 0)
-		return NULL;
-	t = (struct span){t.s + sizeof(stem) - 1, t.n - (sizeof(stem) - 1)};
+	if (t.n < 1 + sizeof(stem) || (t.s[0] != 'r' && t.s[0] != 't') ||
+	    memcmp(t.s + 1, stem, sizeof(stem) - 1) != 0)
+		return none;
+	t = (struct span){t.s + sizeof(stem), t.n - sizeof(stem)};
 	while (n < t.n && t.s[n] >= '0' && t.s[n] <= '9')
 		n++;
 	*prio = (struct span){t.s, n};
-	t = (struct span){t.s + n, t.n - n};
-	if (!n)
-		return NULL;
+	return n ? (struct span){t.s + n, t.n - n} : none;
+}
+
+/* "rx_prio3_pause", "tx_pause_ctrl_phy", "rx_global_pause_duration": the priority, or whose it is.
+ * NULL when it is no counter of pauses. */
+static const struct counter_metric *pause_of(struct span key, struct span *prio)
+{
+	static const char global[] = "x_global";
+	struct span t = tail_of_prio(key, prio), rest = {key.s + 1, key.n ? key.n - 1 : 0};
+
+	if (!t.s && span_eq(rest, "x_pause_ctrl_phy")) {
+		*prio = span_of("all");
+		return &pause_frames;
+	}
+	if (!t.s && span_starts(rest, global)) {
+		*prio = span_of("global");
+		t = (struct span){rest.s + strlen(global), rest.n - strlen(global)};
+	}
 	return span_eq(t, "_pause")            ? &pause_frames
 	       : span_eq(t, "_pause_duration") ? &pause_us
 					       : NULL;
+}
+
+/* "rx_prio3_cong_discard" and its like: what is known by the tail behind the priority. */
+static const struct counter_metric *discard_of(struct span key)
+{
+	struct span prio, t = tail_of_prio(key, &prio);
+
+	return span_eq(t, "_cong_discard")                               ? &congestion
+	       : span_eq(t, "_discards") || span_eq(t, "_buf_discard") ? &drops
+									 : NULL;
 }
 
 static void emit_counter(struct ethtool *st, struct emit *o, struct span key, double v)
@@ -117,9 +138,10 @@ static void emit_counter(struct ethtool *st, struct emit *o, struct span key, do
 			m = &plain[i].metric;
 	if (!m && (m = pause_of(key, &prio))) {
 		emit_label(&ls, "dir", (struct span){key.s, 2});
-		emit_label(&ls, "prio", prio.n ? prio : span_of("all"));
+		emit_label(&ls, "prio", prio);
 	}
 	if (!m) {
+		m = discard_of(key);
 		for (size_t i = 0; i < ARRAY_LEN(named) && !m; i++)
 			if (span_eq(key, named[i].name))
 				m = named[i].metric;

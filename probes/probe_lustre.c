@@ -9,6 +9,9 @@
  *   read_bytes                1200 samples [bytes] 4096 4194304 5033164800
  *   open                      87 samples [usec] 11 5230 40120 31877712
  *
+ * Other parameters among them (md_stats, a pool's, a server's) are passed over. Time with "secs.usecs"
+ * is of Lustre up to 2.9, which prints its microseconds without leading zeros.
+ *
  * Labels: fs, layer (llite, osc, mdc), target of osc and mdc; op of operations. Two mounts of
  * one file system have the same labels.
  */
@@ -22,7 +25,7 @@ enum { NAME_BYTES = 48 };
 
 struct lustre {
 	char layer[NAME_BYTES], fs[NAME_BYTES], target[NAME_BYTES]; /* "": not told */
-	bool begun;
+	bool begun, foreign; /* foreign: below the heading of another parameter */
 	struct counters counters;
 };
 
@@ -44,6 +47,15 @@ static struct span without_address(struct span t)
 			return t;
 	}
 	return t;
+}
+
+/* "ldlm.namespaces.lfs-OST0000-osc-ffff9a3e8c1d8000.pool.stats=" */
+static bool is_parameter(struct span t)
+{
+	struct span name;
+
+	return span_word(&t, &name) && !t.n && name.s[name.n - 1] == '=' &&
+	       memchr(name.s, '.', name.n);
 }
 
 /* "llite.lfs-ffff9a3e8c1d8000.stats=", "osc.lfs-OST0003-osc-ffff9a3e8c1d8000.stats="; what follows
@@ -69,6 +81,7 @@ static bool take_heading(struct lustre *st, struct span *line)
 			copy(st->target, layer);
 		copy(st->fs, i ? fs : rest);
 		st->begun = true;
+		st->foreign = false;
 		*line = span_trim(behind);
 		return true;
 	}
@@ -129,6 +142,17 @@ static void take_row(struct lustre *st, struct emit *o, const struct row *r)
 		emit_value(o, "fs_op_time_us", r->sum / r->count, &tag);
 }
 
+/* "1795832040.57342" is 57,342 us behind the second. */
+static int64_t with_usecs(int64_t us, struct span t)
+{
+	struct span fraction = span_after(t, ".");
+	int64_t n;
+
+	return fraction.s && num_whole_i64(fraction, &n) && n >= 0 && n < 1000000
+		       ? us - us % 1000000 + n
+		       : us;
+}
+
 /* "snapshot_time 1795832040.123456789 secs.nsecs"; start_time and elapsed_time are of newer ones.
  */
 static bool take_time(struct lustre *st, struct span t)
@@ -139,7 +163,9 @@ static bool take_time(struct lustre *st, struct span t)
 		return false;
 	if (!counters_stamp(&st->counters, w))
 		st->counters.now_us = 0;
-	st->begun = true;
+	else if (span_has(rest, "secs.usecs"))
+		st->counters.now_us = with_usecs(st->counters.now_us, w);
+	st->begun = !st->foreign;
 	return true;
 }
 
@@ -149,7 +175,10 @@ static void on_line(void *state, struct emit *o, const struct input_line *l)
 	struct span t = span_trim(input_span(l));
 	struct row r;
 
-	take_heading(st, &t);
+	if (!take_heading(st, &t) && is_parameter(t)) {
+		st->foreign = true;
+		st->begun = false;
+	}
 	if (take_time(st, t) || !st->begun || !read_row(t, &r))
 		return;
 	if (l->complete)

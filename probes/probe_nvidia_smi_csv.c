@@ -4,7 +4,7 @@
  * own names, and keeps its units with nounits too; values have theirs or not. Nothing is quoted, so
  * a row whose number of columns is not the header's is refused. A header may come again (restart).
  *
- * Labels: gpu (index, or else its uuid). N/A and the like are missing values with their reason. Of
+ * Labels: gpu (index, or else its uuid, or its bus address). N/A and the like are missing values with their reason. Of
  * several power readings the plain one is taken, else the average, else the instant.
  * The time is local and has no zone: the agent runs the tool with TZ=UTC.
  */
@@ -19,7 +19,16 @@
 
 enum { COLUMNS_MAX = 512 }; /* --query-gpu with all fields of a driver has some 220 */
 
-enum role { ROLE_NONE, ROLE_TIME, ROLE_INDEX, ROLE_UUID, ROLE_NAME, ROLE_DRIVER, ROLE_METRIC };
+enum role {
+	ROLE_NONE,
+	ROLE_TIME,
+	ROLE_INDEX,
+	ROLE_UUID,
+	ROLE_BUS,
+	ROLE_NAME,
+	ROLE_DRIVER,
+	ROLE_METRIC,
+};
 
 static const struct field {
 	const char *name;
@@ -31,9 +40,12 @@ static const struct field {
 	{"index", ROLE_INDEX, NULL, NULL, 0},
 	{"uuid", ROLE_UUID, NULL, NULL, 0},
 	{"gpu_uuid", ROLE_UUID, NULL, NULL, 0},
+	{"pci.bus_id", ROLE_BUS, NULL, NULL, 0},
+	{"gpu_bus_id", ROLE_BUS, NULL, NULL, 0},
 	{"name", ROLE_NAME, NULL, NULL, 0},
 	{"gpu_name", ROLE_NAME, NULL, NULL, 0},
 	{"driver_version", ROLE_DRIVER, NULL, NULL, 0},
+	{"kmd_version", ROLE_DRIVER, NULL, NULL, 0},
 	{"utilization.gpu", ROLE_METRIC, "gpu_util_pct", "%", 0},
 	{"utilization.memory", ROLE_METRIC, "gpu_mem_util_pct", "%", 0},
 	{"memory.used", ROLE_METRIC, "gpu_mem_used_mib", "MiB", 0},
@@ -165,14 +177,16 @@ static bool hex_value(struct span t, double *out)
 static bool emit_cell(struct emit *o, const struct field *f, struct span t,
 		      const struct emit_tag *tag)
 {
-	size_t u = strlen(f->unit);
+	/* Drivers before R334 print MiB as MB. */
+	const char *unit = str_eq(f->unit, "MiB") && span_has(t, " MB") ? "MB" : f->unit;
+	size_t u = strlen(unit);
 	double v;
 
 	if (hex_value(t, &v)) {
 		emit_value(o, f->metric, v, tag);
 		return true;
 	}
-	if (u && t.n > u && memcmp(t.s + t.n - u, f->unit, u) == 0)
+	if (u && t.n > u && memcmp(t.s + t.n - u, unit, u) == 0)
 		t = span_trim((struct span){t.s, t.n - u});
 	return emit_token(o, f->metric, t, 1, tag);
 }
@@ -197,14 +211,17 @@ static void emit_row(struct probe_run *r, const struct input_line *l, const stru
 	struct emit_tag tag = EMIT_NONE;
 	struct emit_labels ls = {.n = 0};
 	struct span gpu = {"", 0};
+	enum role best = ROLE_METRIC; /* the roles stand in the order of their worth */
 
 	for (size_t i = 0; i < r->n; i++) {
 		enum role role = r->column[i] ? r->column[i]->role : ROLE_NONE;
 
 		if (role == ROLE_TIME)
 			tag.t_us = when_parse(cell[i]);
-		else if (role == ROLE_INDEX || (role == ROLE_UUID && !gpu.n))
+		else if (role >= ROLE_INDEX && role <= ROLE_BUS && role < best) {
 			gpu = cell[i];
+			best = role;
+		}
 	}
 	if (gpu.n)
 		emit_label(&ls, "gpu", gpu);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * nvidia-smi -q: the long form, indented keys of one GPU after the other. Sections are told by
- * their indent, names by what drivers since R418 call them. Repeated runs in one file give one set
- * of values each.
+ * their indent, names by what drivers since R304 call them. Repeated runs in one file give one set
+ * of values each. What stands below a MIG device is not the GPU's and is passed over. A power that
+ * has no average is the one of the instant.
  *
  * Labels: gpu, which is the bus address: the text has no index. Facts: gpu.<bus>.name and .driver,
  * gpu.<bus>.performance_state.
@@ -25,13 +26,19 @@ static const struct entry {
 	{"FB Memory Usage", "Total", "MiB", "gpu_mem_total_mib"},
 	{"FB Memory Usage", "Used", "MiB", "gpu_mem_used_mib"},
 	{"FB Memory Usage", "Free", "MiB", "gpu_mem_free_mib"},
+	{"Memory Usage", "Total", "MB", "gpu_mem_total_mib"}, /* before R334, and MiB all the same */
+	{"Memory Usage", "Used", "MB", "gpu_mem_used_mib"},
+	{"Memory Usage", "Free", "MB", "gpu_mem_free_mib"},
 	{"Temperature", "GPU Current Temp", "C", "gpu_temp_c"},
+	{"Temperature", "Gpu", "C", "gpu_temp_c"},
 	{"Temperature", "Memory Current Temp", "C", "gpu_mem_temp_c"},
 	{"Power Readings", "Power Draw", "W", "gpu_power_w"},
 	{"Power Readings", "Power Limit", "W", "gpu_power_limit_w"},
 	{"GPU Power Readings", "Power Draw", "W", "gpu_power_w"},
 	{"GPU Power Readings", "Average Power Draw", "W", "gpu_power_w"},
+	{"GPU Power Readings", "Instantaneous Power Draw", "W", "gpu_power_w"},
 	{"GPU Power Readings", "Current Power Limit", "W", "gpu_power_limit_w"},
+	{"GPU Ceiling Power Limit", "Current Power Limit", "W", "gpu_power_limit_w"},
 	{"Clocks", "SM", "MHz", "sm_clock_mhz"},
 	{"Clocks", "Memory", "MHz", "mem_clock_mhz"},
 	{"PCIe Generation", "Current", "", "gpu_pcie_gen"},
@@ -65,6 +72,7 @@ struct smi_q {
 		size_t indent;
 		char name[NAME_BYTES];
 	} path[DEPTH_MAX];
+	bool no_average;  /* of the power */
 	unsigned reasons; /* seen in this section so far */
 	bool in_reasons;
 	int64_t reasons_n; /* lines of the section that could be read */
@@ -164,6 +172,14 @@ static bool take_reason(struct smi_q *st, struct span name, struct span value)
 	return false;
 }
 
+/* The average and the instant are one metric: false for the one that is not to be taken. */
+static bool takes_power(struct smi_q *st, struct span name, struct span value)
+{
+	if (span_eq(name, "Average Power Draw"))
+		return !(st->no_average = num_missing(value) != NULL);
+	return !span_eq(name, "Instantaneous Power Draw") || st->no_average;
+}
+
 static void take_entry(struct smi_q *st, struct emit *o, struct span name, struct span value)
 {
 	const char *section = st->depth ? st->path[st->depth - 1].name : NULL;
@@ -176,6 +192,8 @@ static void take_entry(struct smi_q *st, struct emit *o, struct span name, struc
 
 		if (!span_eq(name, x->name) || !str_eq(section, x->section))
 			continue;
+		if (str_eq(x->metric, "gpu_power_w") && !takes_power(st, name, value))
+			return;
 		if (u && value.n > u && memcmp(value.s + value.n - u, x->unit, u) == 0)
 			value = span_trim((struct span){value.s, value.n - u});
 		if (!emit_token(o, x->metric, value, 1, &tag))
@@ -187,15 +205,18 @@ static void take_entry(struct smi_q *st, struct emit *o, struct span name, struc
 static void take_key(struct smi_q *st, struct emit *o, struct span name, struct span value)
 {
 	if (!st->bus[0] || (!st->depth && span_eq(name, "Driver Version"))) {
-		if (span_eq(name, "Driver Version"))
-			copy(st->driver, sizeof(st->driver), value);
+		/* "610.62 [Deprecated; ..]" */
+		if ((span_eq(name, "Driver Version") || span_eq(name, "KMD Version")) &&
+		    span_word(&value, &name))
+			copy(st->driver, sizeof(st->driver), name);
 		if (span_eq(name, "Timestamp"))
 			st->t_us = when_stamp(value);
 	} else if (span_eq(name, "Product Name") && !st->depth) {
 		gpu_fact(st, o, "name", value);
 	} else if (span_eq(name, "Performance State") && !st->depth) {
 		gpu_fact(st, o, "performance_state", value);
-	} else if (!take_reason(st, name, value)) {
+	} else if (!take_reason(st, name, value) &&
+		   !(st->depth && str_eq(st->path[0].name, "MIG Device"))) {
 		take_entry(st, o, name, value);
 	}
 }

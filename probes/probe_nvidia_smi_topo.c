@@ -17,14 +17,15 @@
 #include "probes/lines.h"
 
 /* A node has up to 16 GPUs and some 20 NICs. */
-enum { DEVICES_MAX = 64, DEVICE_BYTES = 16 };
+enum { DEVICES_MAX = 64, DEVICE_BYTES = 24 };
 
-/* From near to far; NV# is nearest and not in the list. */
-static const char *const links[] = {"C2C", "PIX", "PXB", "PHB", "NODE", "SYS"};
+/* From near to far; NV# is nearest and not in the list. PSB and SOC are of drivers up to R375. */
+static const char *const links[] = {"C2C", "PSB", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC"};
 
 struct topo {
 	char device[DEVICES_MAX][DEVICE_BYTES];
-	size_t n; /* 0 outside of a matrix */
+	size_t n;  /* 0 outside of a matrix */
+	bool sure; /* it has affinities, which the tables of -p2p have not */
 	char worst[DEVICE_BYTES];
 	char gpu[DEVICE_BYTES]; /* of `nvlink -s`, "" outside of it */
 };
@@ -77,6 +78,7 @@ static bool take_header(struct topo *st, const struct words *w)
 		memcpy(st->device[i], w->v[i].s, w->v[i].n);
 		st->device[i][w->v[i].n] = '\0';
 	}
+	st->sure = n < w->n;
 	st->n = n;
 	return true;
 }
@@ -165,7 +167,10 @@ static bool take_row(struct topo *st, struct emit *o, const struct input_line *l
 	}
 	for (size_t i = 1; i <= st->n; i++)
 		if (distance(w->v[i]) < 0 && !span_eq(w->v[i], "X")) {
-			emit_bad(o, "a cell that is no kind of link");
+			if (st->sure)
+				emit_bad(o, "a cell that is no kind of link");
+			else
+				st->n = 0;
 			return true;
 		}
 	if (is_device(w->v[0], "GPU"))

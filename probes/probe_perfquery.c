@@ -127,6 +127,8 @@ static void on_line(void *state, struct emit *o, const struct input_line *l)
 
 	if (counters_stamp(&st->counters, t) || take_heading(st, t))
 		return;
+	if (t.s[0] == '#' && span_has(t, "ounters: ")) /* of something else than a port */
+		st->port[0] = '\0';
 	if (!st->port[0] || !read_row(t, &key, &value))
 		return;
 	if (l->complete)
