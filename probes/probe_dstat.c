@@ -462,8 +462,7 @@ static bool without_frames(struct span *t, char out[FRAMED_BYTES])
 	for (size_t i = 0; i < t->n; n++) {
 		size_t k = 0;
 
-		while (k < ARRAY_LEN(from) &&
-		       (t->n - i < 3 || memcmp(t->s + i, from[k], 3) != 0))
+		while (k < ARRAY_LEN(from) && (t->n - i < 3 || memcmp(t->s + i, from[k], 3) != 0))
 			k++;
 		framed |= k < ARRAY_LEN(from);
 		out[n] = k < ARRAY_LEN(from) ? to[k] : t->s[i];
@@ -555,7 +554,8 @@ static int dstat_open(const struct probe_context *c, const struct probe_sink *si
 
 const struct probe probe_dstat = {
 	.name = "dstat",
-	.summary = "dstat, dool: CPUs, disks, networks, memory and paging of a host, file or screen",
+	.summary =
+		"dstat, dool: CPUs, disks, networks, memory and paging of a host, file or screen",
 	.example = "dstat -T -tcdnmgy --output dstat.csv 1",
 	.sniff = dstat_sniff,
 	.open = dstat_open,

@@ -119,9 +119,9 @@ static const struct counter_metric *discard_of(struct span key)
 {
 	struct span prio, t = tail_of_prio(key, &prio);
 
-	return span_eq(t, "_cong_discard")                               ? &congestion
+	return span_eq(t, "_cong_discard")                             ? &congestion
 	       : span_eq(t, "_discards") || span_eq(t, "_buf_discard") ? &drops
-									 : NULL;
+								       : NULL;
 }
 
 static void emit_counter(struct ethtool *st, struct emit *o, struct span key, double v)

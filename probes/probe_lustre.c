@@ -9,8 +9,8 @@
  *   read_bytes                1200 samples [bytes] 4096 4194304 5033164800
  *   open                      87 samples [usec] 11 5230 40120 31877712
  *
- * Other parameters among them (md_stats, a pool's, a server's) are passed over. Time with "secs.usecs"
- * is of Lustre up to 2.9, which prints its microseconds without leading zeros.
+ * Other parameters among them (md_stats, a pool's, a server's) are passed over. Time with
+ * "secs.usecs" is of Lustre up to 2.9, which prints its microseconds without leading zeros.
  *
  * Labels: fs, layer (llite, osc, mdc), target of osc and mdc; op of operations. Two mounts of
  * one file system have the same labels.

@@ -4,9 +4,9 @@
  * own names, and keeps its units with nounits too; values have theirs or not. Nothing is quoted, so
  * a row whose number of columns is not the header's is refused. A header may come again (restart).
  *
- * Labels: gpu (index, or else its uuid, or its bus address). N/A and the like are missing values with their reason. Of
- * several power readings the plain one is taken, else the average, else the instant.
- * The time is local and has no zone: the agent runs the tool with TZ=UTC.
+ * Labels: gpu (index, or else its uuid, or its bus address). N/A and the like are missing values
+ * with their reason. Of several power readings the plain one is taken, else the average, else the
+ * instant. The time is local and has no zone: the agent runs the tool with TZ=UTC.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * nvidia-smi -q: the long form, indented keys of one GPU after the other. Sections are told by
  * their indent, names by what drivers since R304 call them. Repeated runs in one file give one set
  * of values each. What stands below a MIG device is not the GPU's and is passed over. A power that
- * has no average is the one of the instant.
+ * has no average is the one of the instant; errors of ECC are the sums of the volatile ones.
  *
  * Labels: gpu, which is the bus address: the text has no index. Facts: gpu.<bus>.name and .driver,
  * gpu.<bus>.performance_state.
@@ -26,7 +26,8 @@ static const struct entry {
 	{"FB Memory Usage", "Total", "MiB", "gpu_mem_total_mib"},
 	{"FB Memory Usage", "Used", "MiB", "gpu_mem_used_mib"},
 	{"FB Memory Usage", "Free", "MiB", "gpu_mem_free_mib"},
-	{"Memory Usage", "Total", "MB", "gpu_mem_total_mib"}, /* before R334, and MiB all the same */
+	/* before R334, and MiB all the same */
+	{"Memory Usage", "Total", "MB", "gpu_mem_total_mib"},
 	{"Memory Usage", "Used", "MB", "gpu_mem_used_mib"},
 	{"Memory Usage", "Free", "MB", "gpu_mem_free_mib"},
 	{"Temperature", "GPU Current Temp", "C", "gpu_temp_c"},
@@ -73,6 +74,7 @@ struct smi_q {
 		char name[NAME_BYTES];
 	} path[DEPTH_MAX];
 	bool no_average;  /* of the power */
+	double ecc[2];    /* volatile errors so far: corrected ones, and others; -1: none told */
 	unsigned reasons; /* seen in this section so far */
 	bool in_reasons;
 	int64_t reasons_n; /* lines of the section that could be read */
@@ -113,6 +115,40 @@ static void gpu_fact(const struct smi_q *st, struct emit *o, const char *what, s
 	emit_fact(o, key, text);
 }
 
+static void end_ecc(struct smi_q *st, struct emit *o)
+{
+	static const char *const metrics[] = {"gpu_ecc_corrected_total",
+					      "gpu_ecc_uncorrected_total"};
+	struct emit_labels ls;
+	struct emit_tag tag = tag_of(st, &ls);
+
+	for (size_t i = 0; i < ARRAY_LEN(metrics); i++)
+		if (st->ecc[i] >= 0)
+			emit_value(o, metrics[i], st->ecc[i], &tag);
+}
+
+/* True when the innermost sections are `outer` and in it `inner`. */
+static bool is_in(const struct smi_q *st, const char *outer, const char *inner)
+{
+	return st->depth >= 2 && str_eq(st->path[st->depth - 1].name, inner) &&
+	       str_eq(st->path[st->depth - 2].name, outer);
+}
+
+/* "SRAM Uncorrectable Parity : 0" below Volatile, or the totals that drivers before R418 give. */
+static void take_ecc(struct smi_q *st, struct span name, struct span value)
+{
+	bool newer = is_in(st, "ECC Errors", "Volatile"), total = span_eq(name, "Total");
+	int kind = newer && span_has(name, "Uncorrectable")       ? 1
+		   : newer && span_has(name, "Correctable")       ? 0
+		   : total && is_in(st, "Volatile", "Double Bit") ? 1
+		   : total && is_in(st, "Volatile", "Single Bit") ? 0
+								  : -1;
+	double v;
+
+	if (kind >= 0 && num_whole(value, &v))
+		st->ecc[kind] = v + (st->ecc[kind] > 0 ? st->ecc[kind] : 0);
+}
+
 /* "GPU 00000000:00:09.0" at the margin. */
 static bool take_gpu(struct smi_q *st, struct emit *o, struct span t)
 {
@@ -139,6 +175,8 @@ static void climb(struct smi_q *st, struct emit *o, size_t indent)
 
 		if (str_ends(name, " Reasons"))
 			end_reasons(st, o);
+		else if (str_eq(name, "Volatile") && !str_eq(st->path[0].name, "MIG Device"))
+			end_ecc(st, o);
 	}
 }
 
@@ -148,6 +186,8 @@ static void enter(struct smi_q *st, size_t indent, struct span name)
 		return;
 	st->path[st->depth].indent = indent;
 	copy(st->path[st->depth++].name, NAME_BYTES, name);
+	if (span_eq(name, "Volatile"))
+		st->ecc[0] = st->ecc[1] = -1;
 	if (span_eq(name, "Clocks Event Reasons") || span_eq(name, "Clocks Throttle Reasons")) {
 		st->in_reasons = true;
 		st->reasons = 0;
@@ -186,6 +226,7 @@ static void take_entry(struct smi_q *st, struct emit *o, struct span name, struc
 	struct emit_labels ls;
 	struct emit_tag tag = tag_of(st, &ls);
 
+	take_ecc(st, name, value);
 	for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
 		const struct entry *x = &entries[i];
 		size_t u = strlen(x->unit);

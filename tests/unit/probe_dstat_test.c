@@ -52,11 +52,75 @@ static void test_epoch(void **state)
 	findings_free(&f);
 }
 
+static double dool_read(const char *version, const char *options)
+{
+	_cleanup_free_ char *text = xasprintf(
+		"\"%s CSV output\"\n"
+		"\"Cmdline:\",\"dool -td %s -D total,sda\",,,,\"Date:\",\"28 Nov 2026 02:14:06 UTC\"\n"
+		"\"system\",\"dsk/total\",,\"dsk/sda\",,\"memory usage\"\n"
+		"\"time\",\"dsk/total:read\",\"dsk/total:writ\",\"dsk/sda:read\",\"dsk/sda:writ\","
+		"\"used\"\nNov-28 02:14:06,1,1,1,1,1\nNov-28 02:14:07,8000,0,4000,0,1048576\n",
+		version, options);
+	struct findings f = findings_text(&probe_dstat, text);
+	double v;
+
+	check_status(&f, PROBE_OK);
+	check_at(&f, "host_mem_used_mib", -1, NULL, 1);
+	v = found_nth(&f, "disk_read_bytes_per_s", 0)->value;
+	assert_string_equal(found_nth(&f, "disk_read_bytes_per_s", 1)->labels, "device=sda");
+	assert_int_equal(found_nth(&f, "disk_read_bytes_per_s", 1)->value, v / 2);
+	assert_int_equal(found_nth(&f, "disk_read_bytes_per_s", 0)->t_us, 1795832047000000);
+	findings_free(&f);
+	return v;
+}
+
+/* Bits since 1.3 unless it was asked for bytes; one of 1.0 calls itself Dstat. */
+static void test_dool(void **state)
+{
+	(void)state;
+	assert_int_equal(dool_read("dool 1.3.4", ""), 1000);
+	assert_int_equal(dool_read("dool 1.3.4", "--bytes"), 8000);
+	assert_int_equal(dool_read("dool 1.2.0", ""), 8000);
+	assert_int_equal(dool_read("Dstat 1.0.0", ""), 8000);
+	assert_int_equal(probe_sniff("\"dool 1.3.4 CSV output\"\n", 24) == &probe_dstat, true);
+}
+
+static void test_dool_screen(void **state)
+{
+	struct findings f = findings_text(
+		&probe_dstat, "\u2504\u2504\u2504system\u2504\u2504\u252c\u2504dsk/total\u2504 "
+			      "\u2504\u2504dsk/sda\u2504\u2504\u252c\u2504\u2504procs\u2504\u2504\n"
+			      "      time     \u2502 read  writ  read  writ\u2502run blk\n"
+			      "Nov-28 02:14:06\u2502   0     0 \u250a   0     0 \u25021.0   0\n"
+			      "Nov-28 02:14:07\u2502  16M    0 \u250a  800k    0 \u25023.0   0\n"
+			      "Nov-28 02:14:08\u2502  16M   2K\u250a  400b    0 \u25025.0   0\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	/* Nothing had told yet that these are bits. */
+	assert_string_equal(found_nth(&f, "disk_read_bytes_per_s", 0)->text, "bits or bytes");
+	assert_int_equal(found_nth(&f, "disk_read_bytes_per_s", 1)->value, 100000);
+	assert_string_equal(found_nth(&f, "disk_read_bytes_per_s", 1)->labels, "device=sda");
+	assert_int_equal(found_nth(&f, "disk_read_bytes_per_s", 2)->value, 2000000);
+	assert_int_equal(found_nth(&f, "disk_read_bytes_per_s", 3)->value, 50);
+	assert_string_equal(found_nth(&f, "disk_write_bytes_per_s", 2)->text, "bits or bytes");
+	assert_int_equal(found_nth(&f, "disk_write_bytes_per_s", 0)->value, 0);
+	check_at(&f, "procs_running", -1, NULL, 3);
+	findings_free(&f);
+	/* pcp-dstat: its group of CPUs has a name of its own. */
+	f = findings_text(&probe_dstat,
+			  "----total-usage---- -dsk/total-\nusr sys idl wai stl| read  "
+			  "writ\n  1   2  97   0   0|   0  1k\n  3   4  93   0   0|   0  2k\n");
+	check_at(&f, "cpu_user_pct", -1, NULL, 3);
+	check_at(&f, "disk_write_bytes_per_s", -1, "device=all", 2048);
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_screen),
+		cmocka_unit_test(test_dool),  cmocka_unit_test(test_dool_screen),
+		cmocka_unit_test(test_file),  cmocka_unit_test(test_screen),
 		cmocka_unit_test(test_epoch),
 	};
 

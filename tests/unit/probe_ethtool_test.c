@@ -53,9 +53,37 @@ static void test_long(void **state)
 	buf_free(&b);
 }
 
+static void test_priorities(void **state)
+{
+	struct findings f = findings_text(&probe_ethtool, "NIC statistics:\n"
+							  "     [0]: rx_bytes: 11\n"
+							  "     rx_octets: 12\n"
+							  "     rx_global_pause: 3\n"
+							  "     tx_global_pause_duration: 4\n"
+							  "     tx_prio12_pause: 5\n"
+							  "     rx_prio0_discards: 6\n"
+							  "     rx_prio1_buf_discard: 7\n"
+							  "     rx_prio2_cong_discard: 8\n"
+							  "     rx_prio2_bytes: 9\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "net_counter_total", -1, "counter=[0]: rx_bytes", 11);
+	check_at(&f, "net_rx_bytes_total", -1, NULL, 12);
+	check_at(&f, "pfc_pause_frames_total", -1, "dir=rx,prio=global", 3);
+	check_at(&f, "pfc_pause_us_total", -1, "dir=tx,prio=global", 4);
+	check_at(&f, "pfc_pause_frames_total", -1, "dir=tx,prio=12", 5);
+	check_at(&f, "net_drops_total", -1, "counter=rx_prio0_discards", 6);
+	check_at(&f, "net_drops_total", -1, "counter=rx_prio1_buf_discard", 7);
+	check_at(&f, "rdma_congestion_total", -1, "counter=rx_prio2_cong_discard", 8);
+	check_at(&f, "net_counter_total", -1, "counter=rx_prio2_bytes", 9);
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_priorities),
 		cmocka_unit_test(test_fixture),
 		cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_long),

@@ -82,9 +82,41 @@ static void test_broken(void **state)
 	findings_free(&f);
 }
 
+/* --pretty breaks the disks of one report into tables of few columns. */
+static void test_pretty(void **state)
+{
+	static const char report[] =
+		"11/28/2026 %s AM\n"
+		"avg-cpu:  %%user   %%nice %%system %%iowait  %%steal   %%idle\n"
+		"           3.00    0.00    1.00    0.00    0.00   96.00\n\n"
+		"     r/s     rGB/s r_await Device\n    %d.00    2.00    0.50 nvme0n1\n\n"
+		"     w/s     wMB/s w_await Device\n    %d.00    3.00    0.25 nvme0n1\n\n"
+		"     f/s f_await  aqu-sz  %%util Device\n    0.00    0.00    0.10   7.00 nvme0n1\n\n";
+	_cleanup_free_ char *first = xasprintf(report, "02:14:07", 900, 800);
+	_cleanup_free_ char *next = xasprintf(report, "02:14:08", 9, 8);
+	_cleanup_free_ char *both = xasprintf("%s%s", first, next);
+	struct findings f = findings_text(&probe_iostat, both);
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "disk_r_iops", -1, "device=nvme0n1", 9);
+	check_at(&f, "disk_w_iops", -1, "device=nvme0n1", 8);
+	check_at(&f, "disk_read_bytes_per_s", -1, "device=nvme0n1", 2.0 * 1024 * 1024 * 1024);
+	assert_int_equal(found_count(&f, "disk_r_iops"), 1);
+	assert_int_equal(found_count(&f, "disk_w_iops"), 1);
+	assert_int_equal(found_count(&f, "disk_util_pct"), 1);
+	assert_int_equal(found_nth(&f, "disk_w_iops", 0)->t_us, 1795832048000000);
+	findings_free(&f);
+	f = findings_text(&probe_iostat, first);
+	check_at(&f, "disk_w_iops", -1, "device=nvme0n1,since=boot", 800);
+	assert_int_equal(found_count(&f, "disk_w_iops"), 1);
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pretty),
 		cmocka_unit_test(test_reports),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_broken),

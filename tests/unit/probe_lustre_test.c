@@ -29,7 +29,7 @@ static void test_headings(void **state)
 			  "llite.b-ffff9a3e8c1d8000.stats=snapshot_time  1795832040.5 secs.usecs\n"
 			  "read_bytes    12 samples [bytes] 1 2 1024\n");
 	check_at(&f, "fs_read_bytes_total", -1, "fs=b,layer=llite", 1024);
-	assert_int_equal(f.v[0].t_us, 1795832040500000);
+	assert_int_equal(f.v[0].t_us, 1795832040000005);
 	findings_free(&f);
 }
 
@@ -53,11 +53,51 @@ static void test_file(void **state)
 	findings_free(&f);
 }
 
+/* Up to 2.9 the microseconds have no leading zeros: from .950000 to .50 of the next second. */
+static void test_old_times(void **state)
+{
+	struct findings f = findings_text(
+		&probe_lustre, "llite.w1-ffff88036a305c00.stats=\n"
+			       "snapshot_time             1420750934.950050 secs.usecs\n"
+			       "read_bytes                2 samples [bytes] 0 50 1000\n"
+			       "snapshot_time             1420750935.50 secs.usecs\n"
+			       "read_bytes                3 samples [bytes] 0 50 1095\n");
+
+	(void)state;
+	assert_int_equal(found_nth(&f, "fs_read_bytes_total", 1)->t_us, 1420750935000050);
+	check_at(&f, "fs_read_bytes_per_s", -1, "fs=w1,layer=llite", 1900);
+	findings_free(&f);
+}
+
+/* Other parameters among them are not the client's, nor of the heading before. */
+static void test_foreign(void **state)
+{
+	struct findings f = findings_text(
+		&probe_lustre, "llite.w1-ffff88036a305c00.stats=\n"
+			       "snapshot_time             1720750934.950050123 secs.nsecs\n"
+			       "read_bytes                2 samples [bytes] 0 50 1000\n"
+			       "obdfilter.w1-OST0000.stats=\n"
+			       "snapshot_time             1720750934.950050123 secs.nsecs\n"
+			       "read_bytes                7 samples [bytes] 0 50 7000\n"
+			       "mdc.w1-MDT0000-mdc-ffff88036a305c00.md_stats=\n"
+			       "close                     11 samples [reqs]\n"
+			       "mdc.w1-MDT0000-mdc-ffff88036a305c00.stats=\n"
+			       "snapshot_time             1720750934.950050123 secs.nsecs\n"
+			       "mds_close                 2 samples [usec] 3 5 8 34\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	assert_int_equal(found_count(&f, "fs_read_bytes_total"), 1);
+	assert_int_equal(found_count(&f, "fs_ops_total"), 2);
+	check_at(&f, "fs_op_time_us", -1, "fs=w1,layer=mdc,target=MDT0000,op=mds_close", 4);
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fixture),
-		cmocka_unit_test(test_headings),
+		cmocka_unit_test(test_old_times), cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_fixture),   cmocka_unit_test(test_headings),
 		cmocka_unit_test(test_file),
 	};
 

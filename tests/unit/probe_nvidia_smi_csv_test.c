@@ -112,12 +112,29 @@ static void test_samples(void **state)
 	}
 }
 
+static void test_old_and_bus(void **state)
+{
+	struct findings f = findings_text(
+		&probe_nvidia_smi_csv, "name, pci.bus_id, memory.used [MB], utilization.gpu [%]\n"
+				       "Tesla K20m, 0000:02:00.0, 11 MB, 3 %\n"
+				       "Tesla K20m, 0000:03:00.0, 12 MB, 4 %\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "gpu_mem_used_mib", -1, "gpu=0000:02:00.0", 11);
+	check_at(&f, "gpu_util_pct", -1, "gpu=0000:03:00.0", 4);
+	findings_free(&f);
+	f = findings_text(&probe_nvidia_smi_csv, "pci.bus_id, uuid, index, utilization.gpu [%]\n"
+						 "0000:02:00.0, GPU-1, 0, 3 %\n");
+	check_at(&f, "gpu_util_pct", -1, "gpu=0", 3);
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_odd),
-		cmocka_unit_test(test_units),
-		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_old_and_bus), cmocka_unit_test(test_odd),
+		cmocka_unit_test(test_units),       cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_samples),
 	};
 

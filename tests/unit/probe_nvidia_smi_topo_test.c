@@ -56,9 +56,37 @@ static void test_broken(void **state)
 	findings_free(&f);
 }
 
+static void test_other_tables(void **state)
+{
+	/* Links of drivers up to R375, and NICs with long names. */
+	struct findings f = findings_text(&probe_nvidia_smi_topo,
+					  "\tGPU0\tGPU1\tGPU2\trocep139s0f0np01\tCPU Affinity\n"
+					  "GPU0\t X \tPSB\tSOC\tPHB\t0-7,16-23\n"
+					  "GPU1\tPSB\t X \tSOC\tPHB\t0-7,16-23\n"
+					  "GPU2\tSOC\tSOC\t X \tSOC\t8-15,24-31\n"
+					  "rocep139s0f0np01\tPHB\tPHB\tSOC\t X \t\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_fact(&f, "topo.GPU0-GPU1", "PSB");
+	check_fact(&f, "topo.GPU2.nic", "rocep139s0f0np01 SOC");
+	check_fact(&f, "topo.gpu_worst", "SOC");
+	findings_free(&f);
+	/* topo -p2p behind it is no matrix of links. */
+	f = findings_text(&probe_nvidia_smi_topo, "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\n"
+						  "GPU0\t X \tPHB\t0-63\t0\n"
+						  "GPU1\tPHB\t X \t0-63\t0\n\nLegend:\n\n"
+						  " \tGPU0\tGPU1\t\n GPU0\tX\tGNS\t\n"
+						  " GPU1\tGNS\tX\t\n");
+	check_status(&f, PROBE_OK);
+	assert_int_equal(found_count(&f, "topo.GPU0-GPU1"), 1);
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_other_tables),
 		cmocka_unit_test(test_fixture),
 		cmocka_unit_test(test_paste),
 		cmocka_unit_test(test_broken),
