@@ -45,7 +45,8 @@ static void test_state(void **state)
 	f = findings_text(&probe_hf_state,
 			  "{\"log_history\": [{\"loss\": 2.5, \"epoch\": 1.0, \"step\": 32},\n"
 			  "{\"eval_loss\": 2.75, \"step\": 32, \"grad_norm\": null},\n"
-			  "{\"train_loss\": 2.625, \"train_samples_per_second\": 1.5, \"step\": 32}"
+			  "{\"train_loss\": 2.625, \"train_samples_per_second\": 1.5,\n"
+			  "\"train_steps_per_second\": 0.5, \"step\": 32}"
 			  "]}");
 	check_status(&f, PROBE_OK);
 	check_at(&f, "loss", 32, NULL, 2.5);
