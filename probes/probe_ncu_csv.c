@@ -39,6 +39,8 @@ static const struct {
 	{"gpu__dram_throughput.avg.pct", 3},
 	{"dram__throughput.avg.pct", 3},
 	{"DRAM Throughput", 3},
+	{"SOL DRAM", 3}, /* to 2021.1 */
+	{"SOL FB", 3},   /* to 2020.1 */
 	{"sm__warps_active.avg.pct_of_peak_sustained_active", 4},
 	{"Achieved Occupancy", 4},
 };

@@ -5,8 +5,11 @@
  * libraries may stand between the rows. A barrier has no sizes. Values have two decimals: a last
  * one that has them is whole even without a line end.
  *
- * Labels: test ("Allreduce Latency"), size_bytes. Facts: osu.version, osu.kind ("MPI-CUDA").
+ * Labels: test ("Allreduce Latency"), size_bytes; kind ("MPI-CUDA", "MPI_Put", "NCCL-CUDA") where
+ * it is not plain MPI, buffers ("D-H": from the device to the host) where the test says so. Facts:
+ * osu.version, osu.kind. A row that its own validation refutes is a failure.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "orchestrator/base/mem.h"
@@ -26,12 +29,12 @@ static const struct meaning {
 	{"Size", WHAT_SIZE, NULL, 0},
 	{"Avg Lat", WHAT_METRIC, "mpi_latency_us", 1},
 	{"Latency", WHAT_METRIC, "mpi_latency_us", 1},
-	{"Overall(us)", WHAT_METRIC, "mpi_latency_us", 1},
+	{"Pure Comm.(us)", WHAT_METRIC, "mpi_latency_us", 1}, /* Overall has a computation in it */
 	{"Min Lat", WHAT_METRIC, "mpi_latency_min_us", 1},
 	{"Max Lat", WHAT_METRIC, "mpi_latency_max_us", 1},
-	{"P50", WHAT_METRIC, "mpi_latency_p50_us", 1},
-	{"P90", WHAT_METRIC, "mpi_latency_p90_us", 1},
-	{"P99", WHAT_METRIC, "mpi_latency_p99_us", 1},
+	{"P50 Tail Lat", WHAT_METRIC, "mpi_latency_p50_us", 1},
+	{"P90 Tail Lat", WHAT_METRIC, "mpi_latency_p90_us", 1},
+	{"P99 Tail Lat", WHAT_METRIC, "mpi_latency_p99_us", 1},
 	{"Bandwidth (MB/s)", WHAT_METRIC, "mpi_bw_bytes_per_s", 1e6},
 	{"MB/s", WHAT_METRIC, "mpi_bw_bytes_per_s", 1e6},
 	{"Iterations", WHAT_METRIC, "mpi_iterations", 1},
@@ -40,6 +43,9 @@ static const struct meaning {
 
 struct osu {
 	char test[TEST_BYTES]; /* "" before the title */
+	char kind[TEST_BYTES];
+	char buffers[8]; /* "" if not said */
+	bool failed;
 	const struct meaning *of[OSU_COLS];
 	size_t n; /* columns; 0 before the header */
 };
@@ -85,16 +91,36 @@ static bool read_title(struct span t, struct span *kind, struct span *test, stru
 	return span_word(&end, version) && test->n > 0;
 }
 
+static void keep(char *out, size_t max, struct span t)
+{
+	size_t n = t.n < max - 1 ? t.n : max - 1;
+
+	memcpy(out, t.s, n);
+	out[n] = '\0';
+}
+
+/* "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)" */
+static bool take_buffers(struct osu *st, struct span t)
+{
+	struct span from = span_after(t, "# Send Buffer on "), to, a, b;
+
+	from = from.s ? span_after(from, "(") : from;
+	to = from.s ? span_after(from, "(") : from;
+	if (!to.s || !span_next(&from, ")", &a) || !span_next(&to, ")", &b) || a.n > 2 || b.n > 2)
+		return false;
+	snprintf(st->buffers, sizeof(st->buffers), "%.*s-%.*s", (int)a.n, a.s, (int)b.n, b.s);
+	return true;
+}
+
 static bool take_title(struct osu *st, struct emit *o, struct span t)
 {
 	struct span kind, test, version;
-	size_t n;
 
 	if (!read_title(t, &kind, &test, &version))
 		return false;
-	n = test.n < TEST_BYTES - 1 ? test.n : TEST_BYTES - 1;
-	memcpy(st->test, test.s, n);
-	st->test[n] = '\0';
+	keep(st->test, TEST_BYTES, test);
+	keep(st->kind, TEST_BYTES, kind);
+	st->buffers[0] = '\0';
 	st->n = 0;
 	emit_fact(o, "osu.version", version);
 	emit_fact(o, "osu.kind", kind);
@@ -140,7 +166,7 @@ static bool read_row(const struct osu *st, struct span t, struct span *cell, siz
 	return *n > 0;
 }
 
-static void take_row(const struct osu *st, struct emit *o, const struct input_line *l)
+static void take_row(struct osu *st, struct emit *o, const struct input_line *l)
 {
 	struct span cell[OSU_COLS];
 	struct emit_labels ls = {.n = 0};
@@ -156,6 +182,12 @@ static void take_row(const struct osu *st, struct emit *o, const struct input_li
 		return;
 	}
 	emit_label(&ls, "test", span_of(st->test));
+	if (!str_eq(st->kind, "MPI"))
+		emit_label(&ls, "kind", span_of(st->kind));
+	if (st->buffers[0])
+		emit_label(&ls, "buffers", span_of(st->buffers));
+	for (size_t i = 0; i < n; i++)
+		st->failed |= !st->of[i] && span_eq(cell[i], "Fail");
 	for (size_t i = 0; i < n; i++)
 		if (st->of[i] && st->of[i]->what == WHAT_SIZE && num_whole_i64(cell[i], &size))
 			emit_label(&ls, "size_bytes", cell[i]);
@@ -172,7 +204,7 @@ static void on_line(void *state, struct emit *o, const struct input_line *l)
 	struct osu *st = state;
 	struct span t = span_trim(input_span(l));
 
-	if (!take_title(st, o, t) && !take_header(st, t) && st->n)
+	if (!take_title(st, o, t) && !take_buffers(st, t) && !take_header(st, t) && st->n)
 		take_row(st, o, l);
 }
 
@@ -180,6 +212,11 @@ static enum probe_status end(void *state, struct emit *o, struct buf *detail)
 {
 	const struct osu *st = state;
 
+	if (st->failed) {
+		if (detail)
+			buf_str(detail, "the test found wrong data (Validation: Fail)");
+		return PROBE_FAILED;
+	}
 	if (o->values || o->missing)
 		return emit_status(o, detail);
 	if (detail)

@@ -5,7 +5,8 @@
  * server of a run print the same row: it is given once. The peak is 0.00 where it was not measured
  * (duration mode): that is no value.
  *
- * Labels: test ("RDMA_Write BW"), size_bytes. Facts: perftest.device, perftest.link.
+ * Labels: test ("RDMA_Write BW"), size_bytes. Facts: perftest.device, perftest.link,
+ * perftest.error. A test that says what went wrong and gives no row has failed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "probes/lines.h"
 
 /* 2 bytes to 8 MiB are 23 sizes; a text holds some tests. */
-enum { TEST_COLS = 16, TEST_BYTES = 48, ROWS_MAX = 1024 };
+enum { TEST_COLS = 16, TEST_BYTES = 48, ROWS_MAX = 1024, FAILURE_BYTES = 120 };
 
 #define MIB (1024.0 * 1024)
 
@@ -29,6 +30,7 @@ static const struct meaning {
 } meanings[] = {
 	{"#bytes", WHAT_SIZE, NULL, 0},
 	{"#iterations", WHAT_NONE, NULL, 0},
+	{"#sl", WHAT_NONE, NULL, 0},
 	{"BW peak[", WHAT_BANDWIDTH, "rdma_bw_peak_bytes_per_s", 0},
 	{"BW average[", WHAT_BANDWIDTH, "rdma_bw_bytes_per_s", 0},
 	{"MsgRate[", WHAT_PLAIN, "rdma_msgs_per_s", 1e6},
@@ -41,6 +43,10 @@ static const struct meaning {
 	{"99.9% percentile[", WHAT_NONE, NULL, 0},
 	{"tps average", WHAT_NONE, NULL, 0},
 	{"CPU_Util[", WHAT_NONE, NULL, 0},
+	{"BW Port1[", WHAT_NONE, NULL, 0},
+	{"MsgRate Port1[", WHAT_NONE, NULL, 0},
+	{"BW Port2[", WHAT_NONE, NULL, 0},
+	{"MsgRate Port2[", WHAT_NONE, NULL, 0},
 };
 
 struct column {
@@ -50,7 +56,8 @@ struct column {
 };
 
 struct perftest {
-	char test[TEST_BYTES]; /* "" before the title */
+	char test[TEST_BYTES];       /* "" before the title */
+	char failure[FAILURE_BYTES]; /* what the tool says went wrong first, "" if nothing */
 	struct column col[TEST_COLS];
 	size_t n; /* 0 before the header */
 	struct strv rows;
@@ -97,10 +104,11 @@ static bool take_header(struct perftest *st, struct span t)
 	return true;
 }
 
-/* "RDMA_Write BW Test", "Send Latency Test". */
+/* "RDMA_Write BW Test", "Send Bidirectional Post List BW Test", "Send BW Multicast Test". */
 static bool read_title(struct span t, struct span *test)
 {
-	static const char *const tails[] = {" BW Test", " Bidirectional BW Test", " Latency Test"};
+	static const char *const tails[] = {" BW Test", " Latency Test", " BW Multicast Test",
+					    " Latency Multicast Test"};
 	static const char *const verbs[] = {"RDMA_Write", "RDMA_Read", "Send",
 					    "Atomic",     "RawEth",    "Raw Ethernet"};
 	bool verb = false, tail = false;
@@ -130,6 +138,28 @@ static void take_setting(struct emit *o, struct span t)
 
 		if (value.s && span_word(&value, &w))
 			emit_fact(o, kept[i].fact, w);
+	}
+}
+
+/* What it says before it gives up. */
+static void take_failure(struct perftest *st, struct emit *o, struct span t)
+{
+	static const char *const words[] = {"Completion with error at ",
+					    "Couldn't ",
+					    "Failed to ",
+					    "Failed status ",
+					    "Unable to ",
+					    "Problems with warm up",
+					    "Bad wc status ",
+					    "Function ibv_"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		if (!span_starts(t, words[i]))
+			continue;
+		emit_fact(o, "perftest.error", t);
+		if (!st->failure[0])
+			memcpy(st->failure, t.s, t.n < FAILURE_BYTES - 1 ? t.n : FAILURE_BYTES - 1);
+		return;
 	}
 }
 
@@ -206,12 +236,11 @@ static void on_line(void *state, struct emit *o, const struct input_line *l)
 	}
 	if (!st->test[0] || take_header(st, t))
 		return;
-	if (!st->n) {
+	if (!st->n || !read_row(st, t, cell, &n)) {
 		take_setting(o, t);
+		take_failure(st, o, t);
 		return;
 	}
-	if (!read_row(st, t, cell, &n))
-		return;
 	if (n != st->n || !l->complete) {
 		if (!l->complete)
 			emit_bad(o, "a row that is cut");
@@ -228,8 +257,10 @@ static enum probe_status end(void *state, struct emit *o, struct buf *detail)
 	if (o->values || o->missing)
 		return emit_status(o, detail);
 	if (detail)
-		buf_str(detail, st->test[0] ? "a title and no row" : "no title of perftest");
-	return PROBE_ABSENT;
+		buf_str(detail, st->failure[0] ? st->failure
+				: st->test[0]  ? "a title and no row"
+					       : "no title of perftest");
+	return st->failure[0] ? PROBE_FAILED : PROBE_ABSENT;
 }
 
 static void clear(void *state)

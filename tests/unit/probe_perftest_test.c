@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/unit/probe_check.h"
 
-extern const struct probe probe_perftest;
+extern const struct probe probe_perftest, probe_perftest_json;
 
 static void test_fixture(void **state)
 {
@@ -38,11 +38,84 @@ static void test_odd(void **state)
 	findings_free(&f);
 }
 
+#define BW "BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]"
+
+/* Titles, columns and ends of other options. */
+static void test_options(void **state)
+{
+	struct findings f = findings_text(
+		&probe_perftest,
+		" Send Bidirectional Post List BW Test\n"
+		" #bytes     #iterations    " BW "   BW Port1[Gb/sec]   MsgRate Port1[Mpps]   "
+		"BW Port2[Gb/sec]   MsgRate Port2[Mpps]\n"
+		" 64 1000 9.00 8.00 1.5 4.00 0.7 4.00 0.8\n"
+		" RDMA_Write BW Test\n #bytes    #sl      #iterations    " BW "\n"
+		" 64 3 1000 17.00 16.00 2.5\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "rdma_bw_bytes_per_s", -1, "test=Send Bidirectional Post List BW", 1e9);
+	check_at(&f, "rdma_bw_bytes_per_s", -1, "test=RDMA_Write BW", 2e9);
+	check_at(&f, "rdma_msgs_per_s", -1, "test=RDMA_Write BW", 2.5e6);
+	findings_free(&f);
+	f = findings_text(&probe_perftest,
+			  " Send BW Test\n #bytes #iterations " BW "\n"
+			  " Completion with error at client\n Failed status 12: wr_id 0 syndrom "
+			  "0x81\nscnt=128, ccnt=0\n");
+	check_status(&f, PROBE_FAILED);
+	check_fact(&f, "perftest.error", "Completion with error at client");
+	findings_free(&f);
+}
+
+/* The unit of a bandwidth follows from size and message rate. */
+static void test_json(void **state)
+{
+#define HEAD                                                                          \
+	"{\n\"test_info\": {\n\"test\": \"RDMA_Write_Bidirectional_BW_Test\",\n"      \
+	"\"Device\": \"mlx5_3\",\n\"Number_of_qps\": 1,\n\"Link_type\": \"IB\"\n},\n" \
+	"\"results\": {\n\"MsgSize\": 1048576,\n\"n_iterations\": 5000,\n"
+	static const struct {
+		const char *text;
+		double bytes_per_s;
+	} cases[] = {
+		{HEAD
+		 "\"BW_peak\": 0.00,\n\"BW_average\": 20000.00,\n\"MsgRate\": 0.020000\n}\n}\n",
+		 20000 * 1048576.0},
+		{HEAD "\"BW_peak\": 0.00,\n\"BW_average\": 167.77,\n\"MsgRate\": 0.020000\n}\n}\n",
+		 167.77e9 / 8},
+		{HEAD "\"BW_peak\": 9.00,\n\"BW_average\": 9.00,\n\"MsgRate\": 0.020000\n}\n}\n",
+		 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct findings f = findings_text(&probe_perftest_json, cases[i].text);
+
+		check_status(&f, PROBE_OK);
+		check_at(&f, "rdma_msgs_per_s", -1,
+			 "test=RDMA_Write Bidirectional BW,size_bytes=1048576", 20000);
+		if (cases[i].bytes_per_s > 0)
+			check_at(&f, "rdma_bw_bytes_per_s", -1, "size_bytes=1048576",
+				 cases[i].bytes_per_s);
+		else
+			check_missing(&f, "rdma_bw_bytes_per_s", -1, "size_bytes=1048576",
+				      "its unit is not known");
+		check_missing(&f, "rdma_bw_peak_bytes_per_s", -1, "size_bytes=1048576",
+			      i < 2 ? "not measured" : "its unit is not known");
+		check_fact(&f, "perftest.device", "mlx5_3");
+		assert_int_equal(probe_perftest_json.sniff(cases[i].text, strlen(cases[i].text)),
+				 95);
+		findings_free(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fixture),
 		cmocka_unit_test(test_odd),
+		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
