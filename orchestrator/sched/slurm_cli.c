@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "orchestrator/sched/slurm_cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,9 @@ int slurm_cli_refused(const char *what, const char *text, struct err *e)
 	advice = slurm_errors_advice(number);
 	slurm_errors_put_lines(&others, said.data, "; Slurm: ");
 	return err_set(e, slurm_errors_class(number), "%s: %.300s%s%s%s%s",
-		       number == NO_CONTROLLER ? "slurmctld does not answer" : what,
+		       number == NO_CONTROLLER          ? "slurmctld does not answer"
+		       : number == SLURM_ERRORS_NO_CONF ? SLURM_ERRORS_NOT_HERE
+							: what,
 		       refusal ? refusal : "it gave no reason", advice ? " (" : "",
 		       advice ? advice : "", advice ? ")" : "", others.data ? others.data : "");
 }
@@ -421,8 +424,8 @@ static int check_conf(struct err *e)
 	const char *conf = getenv("SLURM_CONF");
 
 	if (conf && access(conf, R_OK))
-		return err_sys(e, ERR_NOT_FOUND,
-			       "SLURM_CONF=%s: cannot read this Slurm configuration", conf);
+		return err_set(e, ERR_NOT_FOUND, SLURM_ERRORS_NOT_HERE ": SLURM_CONF=%s: %s (%s)",
+			       conf, strerror(errno), slurm_errors_advice(SLURM_ERRORS_NO_CONF));
 	return 0;
 }
 

@@ -105,6 +105,9 @@ static const struct known {
 	{2021, "Job/step already completing or completed", ERR_RECIPE, NULL},
 	{2038, "Job dependency problem", ERR_RECIPE,
 	 "the job to wait for is unknown: Slurm forgets jobs minutes after their end"},
+	{SLURM_ERRORS_NO_CONF, "Could not establish a configuration source", ERR_NOT_FOUND,
+	 "run fettle where `sinfo` answers, as on a login node of the cluster, let SLURM_CONF name "
+	 "the cluster's slurm.conf, or use scheduler local"},
 	{6000, "Invalid authentication credential", ERR_TEMP,
 	 "munge refused: is munged running here, with the cluster's key and time?"},
 };
@@ -152,6 +155,7 @@ int slurm_errors_number(const char *words)
 	} others[] = {{"Munge encode failed", AUTHENTICATION},
 		      {"Protocol authentication error", AUTHENTICATION},
 		      {"Invalid MUNGE", AUTHENTICATION},
+		      {"Unable to process configuration file", SLURM_ERRORS_NO_CONF},
 		      {"Invalid node list specified", INVALID_NODE_NAME},
 		      {"getaddrinfo() failed", NO_CONTROLLER},
 		      {"Connection refused", NO_CONTROLLER},

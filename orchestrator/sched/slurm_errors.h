@@ -21,6 +21,11 @@ const char *slurm_errors_advice(int number);
 enum { SLURM_ERRORS_UNKNOWN = 2999 };
 int slurm_errors_number(const char *words);
 
+/* libslurm, in fettle-slurm or in a command, gives up over its configuration before it asks any
+ * controller (class ERR_NOT_FOUND): a machine of no cluster, or one that does not know its own. */
+enum { SLURM_ERRORS_NO_CONF = 2998 };
+#define SLURM_ERRORS_NOT_HERE "Slurm cannot be used on this machine"
+
 /* What libslurm or a command printed (NULL: nothing), line by line, each after `before`, without
  * the "fettle-slurm: error: " that lines begin with. Lines in a row that differ only in the number
  * at their end (attempts at a name that does not resolve) are one, with how often it was said. */

@@ -41,6 +41,7 @@ struct slurm_pipe {
 	struct buf in;     /* bytes of replies not yet taken */
 	int64_t next_request, call_us;
 	bool hung;    /* the last helper had to be ended */
+	bool greeted; /* it has answered its first request */
 	int failures; /* in a row */
 	int64_t failed_at_us;
 	char last_failure[1024];
@@ -215,10 +216,20 @@ static int died(struct slurm_pipe *p, struct err *e)
 		rc = err_set(e, ERR_TEMP, "fettle-slurm was killed by signal %d%s",
 			     WTERMSIG(status), said.len ? said.data : "");
 	else
-		rc = err_set(e, ERR_TEMP, "fettle-slurm ended with status %d%s",
-			     WEXITSTATUS(status), said.len ? said.data : "");
+		rc = err_set(e, p->greeted ? ERR_TEMP : ERR_NOT_FOUND,
+			     "fettle-slurm ended with status %d%s", WEXITSTATUS(status),
+			     said.len ? said.data : "");
 	buf_free(&said);
 	return rc;
+}
+
+/* libslurm ends its process by itself or through the helper's last answer: one thing to a user. */
+static int not_here(struct err *e)
+{
+	struct err why = *e;
+
+	return err_set(e, ERR_NOT_FOUND, SLURM_ERRORS_NOT_HERE ": %s (%s)", why.text,
+		       slurm_errors_advice(SLURM_ERRORS_NO_CONF));
 }
 
 static int send_line(struct slurm_pipe *p, const char *text, int64_t deadline_us, struct err *e)
@@ -334,11 +345,13 @@ static int greet(struct slurm_pipe *p, struct err *e)
 
 	json_set_text(req, "op", "hello");
 	p->call_us = HELLO_US;
+	p->greeted = false;
 	rc = exchange(p, req, HELLO_US, &reply, e);
+	if (rc == 0 && !json_bool(json_get(reply, "ok"), false))
+		rc = refused(reply, e);
 	if (rc)
-		return rc;
-	if (!json_bool(json_get(reply, "ok"), false))
-		return refused(reply, e);
+		return rc == -ERR_NOT_FOUND ? not_here(e) : rc;
+	p->greeted = true;
 	if (!str_eq(json_text(json_get(reply, "format"), ""), WIRE_FORMAT))
 		return err_set(e, ERR_STATE,
 			       "%s speaks %s, expected %s: it belongs to another fettle", p->helper,

@@ -90,11 +90,8 @@ static void on_process_exit(int status, void *ctx)
 	struct err e;
 
 	if (h->request_id >= 0) {
-		err_set(&e, h->ready ? ERR_TEMP : ERR_RECIPE,
-			"libslurm ended fettle-slurm with status %d%s", status,
-			h->ready ? ""
-				 : " (is this machine part of a cluster? SLURM_CONF may name its "
-				   "slurm.conf)");
+		err_set(&e, h->ready ? ERR_TEMP : ERR_NOT_FOUND,
+			"libslurm ended fettle-slurm with status %d", status);
 		send_failure(h, &e);
 	}
 	stderrbuf_stop(&h->stderrbuf);

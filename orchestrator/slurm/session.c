@@ -41,8 +41,7 @@ static int check_conf(struct err *e)
 	const char *conf = getenv("SLURM_CONF");
 
 	if (conf && access(conf, R_OK))
-		return err_sys(e, ERR_NOT_FOUND,
-			       "SLURM_CONF=%s: cannot read this Slurm configuration", conf);
+		return err_sys(e, ERR_NOT_FOUND, "SLURM_CONF=%s", conf);
 	return 0;
 }
 

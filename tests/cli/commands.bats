@@ -252,6 +252,36 @@ options_of() {
 	[ "$status" -eq 4 ]
 }
 
+# -- a machine without a cluster -----------------------------------------------------------------
+
+# away SAYS ARGUMENT...: status 4, one message with what libslurm said and what to do, and no campaign
+away() {
+	run "$FETTLE" run -w away "${@:2}" none.lua
+	echo "$output"
+	[ "$status" -eq 4 ]
+	[[ $output == *": Slurm cannot be used on this machine: "*"$1"*" (run fettle where \`sinfo\` answers, as on a login node of the cluster, let SLURM_CONF name the cluster's slurm.conf, or use scheduler local)" ]]
+	[ ! -e away/fettle.db ] || [ "$(sqlite3 away/fettle.db 'SELECT count(*) FROM campaign')" = 0 ]
+}
+
+@test "run where there is no Slurm: one status, one message, however libslurm gives up" {
+	echo 'return { name = "c", objective = "trial_wall_s", workload = { command = { "true" } } }' >none.lua
+	mkdir bin
+	stand_in() { printf '#!/bin/sh\n%s\n' "$2" >"$1" && chmod +x "$1"; }
+	# it answers the request that it was busy with, and ends
+	stand_in bin/answers "read -r l; echo '{\"id\":1,\"ok\":false,\"code\":\"notfound\",\"text\":\"libslurm ended fettle-slurm with status 1\",\"stderr\":\"fatal: no source\"}'; exit 1"
+	# it ends without a word on the pipe
+	stand_in bin/ends 'echo "fatal: no source" >&2; exit 1'
+	for helper in answers ends; do
+		FETTLE_SLURM_HELPER=$PWD/bin/$helper away 'fatal: no source' -s slurm
+	done
+	SLURM_CONF=/nonexistent away 'SLURM_CONF=/nonexistent: No such file or directory' -s slurm
+	for command in sbatch squeue scancel sinfo scontrol; do
+		stand_in "bin/$command" 'echo "fatal: Could not establish a configuration source" >&2; exit 1'
+	done
+	PATH=$PWD/bin:$PATH away 'Could not establish a configuration source' -s slurm_cli
+	SLURM_CONF=/nonexistent away 'SLURM_CONF=/nonexistent: No such file or directory' -s slurm_cli
+}
+
 # -- doctor ------------------------------------------------------------------------------------
 
 @test "doctor: all parts are named, status 0" {

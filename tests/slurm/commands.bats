@@ -22,7 +22,7 @@ teardown() {
 @test "no configuration" {
 	SLURM_CONF=/nonexistent/slurm.conf run "$DRIVE" - "$AGENT" </dev/null
 	[ "$status" = 1 ]
-	[[ $output == 'notfound scheduler slurm_cli: SLURM_CONF=/nonexistent/slurm.conf: cannot read this Slurm configuration'* ]]
+	[[ $output == 'notfound scheduler slurm_cli: Slurm cannot be used on this machine: SLURM_CONF=/nonexistent/slurm.conf: No such file'* ]]
 }
 
 @test "a user's defaults for the commands change nothing" {

@@ -372,11 +372,11 @@ shows() {
 @test "no configuration: the helper says so, and we live" {
 	SLURM_CONF=/nonexistent/slurm.conf run "$DRIVE" "$HELPER" "$AGENT" </dev/null
 	[ "$status" = 1 ]
-	[[ $output == "notfound scheduler slurm: SLURM_CONF=/nonexistent/slurm.conf: cannot read this Slurm configuration"* ]]
+	[[ $output == "notfound scheduler slurm: Slurm cannot be used on this machine: SLURM_CONF=/nonexistent/slurm.conf: No such file"* ]]
 	: >"$BATS_TEST_TMPDIR/empty.conf"
 	SLURM_CONF=$BATS_TEST_TMPDIR/empty.conf run "$DRIVE" "$HELPER" "$AGENT" </dev/null
 	[ "$status" = 1 ]
-	[[ $output == "refused scheduler slurm: libslurm ended fettle-slurm with status 1"*fatal* ]]
+	[[ $output == "notfound scheduler slurm: Slurm cannot be used on this machine: libslurm ended fettle-slurm with status 1"*fatal* ]]
 }
 
 @test "asked again and again it asks slurmctld every 2 s at most" {

@@ -173,6 +173,8 @@ static void test_failures_are_bounded(void **state)
 	fs_remove_tree(f.dir, NULL);
 }
 
+#define NOT_HERE "Slurm cannot be used on this machine: "
+
 static void test_open_fails_with_the_reason(void **state)
 {
 	static const struct {
@@ -181,7 +183,13 @@ static void test_open_fails_with_the_reason(void **state)
 	} rows[] = {
 		{"echo 'libslurm.so.99: cannot open' >&2; exit 127", "libslurm.so.99",
 		 -ERR_NOT_FOUND},
-		{"exit 1", "ended with status 1", -ERR_TEMP},
+		{"echo 'fatal: no source' >&2; exit 1",
+		 NOT_HERE
+		 "fettle-slurm ended with status 1; fatal: no source (run fettle where `sinfo` answers",
+		 -ERR_NOT_FOUND},
+		{"read l; echo '{\"id\":1,\"ok\":false,\"code\":\"notfound\",\"text\":\"ended\",\"stderr\":\"fatal: no source\"}'; exit 1",
+		 NOT_HERE "ended; Slurm: fatal: no source (run fettle where `sinfo` answers",
+		 -ERR_NOT_FOUND},
 		{"kill -9 $$", "killed by signal 9", -ERR_TEMP},
 		{"read l; echo nonsense", "reply of fettle-slurm", -ERR_PARSE},
 		{"read l; echo '{\"id\":7,\"ok\":true}'", "another request", -ERR_PARSE},
