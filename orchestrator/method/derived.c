@@ -32,6 +32,25 @@ static double add(struct trial_result *t, const char *metric, double value)
 	return value;
 }
 
+/* What the log told and cannot be is not kept beside the sentence on it. */
+static void drop(struct trial_result *t, const char *metric)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_metrics; i++) {
+		struct metric_value *m = &t->metrics[i];
+
+		if (str_eq(m->metric, metric) && !*m->labels) {
+			free(m->metric);
+			free(m->stat);
+			free(m->labels);
+		} else {
+			t->metrics[n++] = *m;
+		}
+	}
+	t->n_metrics = n;
+}
+
 /* Devices of the whole job: as asked for, else as seen; 0 unknown. */
 static double gpus_of(const struct recipe *r, int seen)
 {
@@ -78,17 +97,30 @@ static void derive_utilisation(const struct model_shape *m, const char *gpu, dou
 }
 
 /* What the log itself says can be wrong, too. */
-static void check_told(const struct recipe *r, const char *gpu, struct trial_result *t,
-		       struct buf *notes)
+static void check_told_mfu(const struct recipe *r, const char *gpu, struct trial_result *t,
+			   struct buf *notes)
 {
 	const char *device = r->workload.model.gpu ? r->workload.model.gpu : gpu;
 	char why[DERIVE_WHY_MAX];
 
-	if (!derive_check_mfu(mean_of(t, "mfu_pct"), device, why))
-		note(notes, why);
-	if (!derive_check_rate(mean_of(t, "throughput_samples_per_s"),
-			       mean_of(t, "samples_per_step"), mean_of(t, "step_time_ms"), why))
-		note(notes, why);
+	if (derive_check_mfu(mean_of(t, "mfu_pct"), device, why))
+		return;
+	note(notes, why);
+	drop(t, "mfu_pct");
+}
+
+/* NAN when it is not known, or when what is known contradicts: it cannot be told what is wrong. */
+static double samples_per_s(struct trial_result *t, struct buf *notes)
+{
+	const char *metric = "throughput_samples_per_s";
+	double each = mean_of(t, "samples_per_step"), step_ms = mean_of(t, "step_time_ms");
+	char why[DERIVE_WHY_MAX];
+
+	if (derive_check_rate(mean_of(t, metric), each, step_ms, why))
+		return add(t, metric, each * 1000 / step_ms);
+	note(notes, why);
+	drop(t, metric);
+	return NAN;
 }
 
 /* A figure of the trial as a whole: its value is its mean, too, so that listings show it. */
@@ -126,9 +158,8 @@ char *derived_metrics(const struct recipe *r, const char *gpu, int devices, stru
 	       per_gpu;
 	struct buf notes = {0};
 
-	check_told(r, gpu, t, &notes);
-	samples = add(t, "throughput_samples_per_s",
-		      mean_of(t, "samples_per_step") * 1000 / step_ms);
+	check_told_mfu(r, gpu, t, &notes);
+	samples = samples_per_s(t, &notes);
 	tokens = add(t, "throughput_tokens_per_s", mean_of(t, "tokens_per_step") * 1000 / step_ms);
 	if (!isfinite(tokens) && m->seq_length > 0)
 		tokens = add(t, "throughput_tokens_per_s", samples * m->seq_length);

@@ -118,6 +118,21 @@ static void test_what_cannot_be_is_a_sentence_and_no_number(void **state)
 	notes = derived_metrics(&r, NULL, 0, &t);
 	assert_non_null(notes);
 	assert_contains(notes, "throughput_samples_per_s is 320");
+	assert_true(isnan(got(&t, "throughput_samples_per_s")));
+	assert_true(isnan(got(&t, "throughput_tokens_per_s")));
+	assert_near(got(&t, "step_time_ms"), 2100, 0);
+	free(notes);
+	trial_result_done(&t);
+	/* a log's own MFU is no better; what follows from the tokens takes its place */
+	t = (struct trial_result){.wall_us = 1};
+	give(&t, "mfu_pct", 120);
+	trial_result_metric(&t, "mfu_pct", "p95", "", 121);
+	give(&t, "throughput_samples_per_s", 25.6);
+	notes = derived_metrics(&r, GPU, 0, &t);
+	assert_non_null(notes);
+	assert_contains(notes, "mfu_pct comes to 120");
+	assert_near(got(&t, "mfu_pct"), 100 * 819.2 * 6 * 13e9 / 312e12, 1e-9);
+	assert_true(isnan(trial_result_get(&t, "mfu_pct", "p95")));
 	free(notes);
 	trial_result_done(&t);
 }
