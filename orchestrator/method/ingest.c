@@ -400,7 +400,7 @@ static char *read_metrics(const struct reader *r, const struct json *rec, struct
 	window_emit_curves(w, t);
 	steps_by_clock(rec, &wl, t);
 	samples = samples_read(r->dir, rec, t, &e);
-	gpu = samples_devices(r->dir, rec, t, &devices, &e);
+	gpu = samples_devices(r->dir, rec, t, &devices, &r->out->notes, &e);
 	samples_other_nodes(r->dir, rec, t, &r->out->notes, &e);
 	ingest_unread(r->out, &e);
 	notes = contradictions(r, derived_metrics(r->recipe, gpu, devices, t), t);

@@ -120,8 +120,23 @@ static void read_tools(const char *dir, const char *prom, const char *csv, struc
 	run_probe("nvidia_smi_csv", dir, csv, &sink, e);
 }
 
+/* Its own words in place of samples: devices of which there are none then, or fewer, are absent and
+ * not idle. `node` NULL: the agent's own. */
+static void note_errors(const struct window *w, const char *node, struct strv *notes)
+{
+	size_t n;
+	const struct window_fact *f = window_facts(w, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(f[i].key, "nvidia_smi.error")) {
+			strv_addf(notes, "%s%snvidia-smi: %s", node ? node : "", node ? ": " : "",
+				  f[i].text);
+			return;
+		}
+}
+
 char *samples_devices(const char *dir, const struct json *rec, struct trial_result *t,
-		      int *n_devices, struct err *e)
+		      int *n_devices, struct strv *notes, struct err *e)
 {
 	struct window *w = node_window(rec, t);
 	struct all_devices all = {0};
@@ -132,6 +147,7 @@ char *samples_devices(const char *dir, const struct json *rec, struct trial_resu
 	if (all.known)
 		trial_result_metric(t, "clock_event_reasons", "any", "", (double)all.reasons);
 	name = name_devices(w, n_devices);
+	note_errors(w, NULL, notes);
 	window_free(w);
 	return name;
 }
@@ -139,7 +155,7 @@ char *samples_devices(const char *dir, const struct json *rec, struct trial_resu
 /* --- other nodes ------------------------------------------------------------------------ */
 
 static void read_node(const char *dir, const struct json *rec, const char *node, int64_t offset_us,
-		      struct trial_result *t, struct err *e)
+		      struct trial_result *t, struct strv *notes, struct err *e)
 {
 	struct window *host = node_window(rec, t), *devices = node_window(rec, t);
 	_cleanup_free_ char *samples = xasprintf("samples.%s", node),
@@ -159,6 +175,7 @@ static void read_node(const char *dir, const struct json *rec, const char *node,
 	window_emit_brief(devices, label, t);
 	if (all.known)
 		trial_result_metric(t, "clock_event_reasons", "any", label, (double)all.reasons);
+	note_errors(devices, node, notes);
 	window_free(host);
 	window_free(devices);
 }
@@ -202,7 +219,7 @@ void samples_other_nodes(const char *dir, const struct json *rec, struct trial_r
 		}
 		read_clock(s, node, offset_us, t, notes);
 		if (n++ < NODES_KEPT)
-			read_node(dir, rec, node, offset_us, t, e);
+			read_node(dir, rec, node, offset_us, t, notes, e);
 	}
 }
 

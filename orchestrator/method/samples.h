@@ -22,11 +22,11 @@
 struct window *samples_read(const char *dir, const struct json *rec, struct trial_result *t,
 			    struct err *e);
 /* The first node's devices, into t: the name of the first one, heap (NULL unknown), and how many
- * there are. */
+ * there are. What nvidia-smi said of an error is a sentence in notes. */
 char *samples_devices(const char *dir, const struct json *rec, struct trial_result *t,
-		      int *n_devices, struct err *e);
+		      int *n_devices, struct strv *notes, struct err *e);
 /* The other nodes', into t. A node of which there is nothing, or whose clock is far off, is a
- * sentence in notes. */
+ * sentence in notes, and so is what its nvidia-smi said of an error. */
 void samples_other_nodes(const char *dir, const struct json *rec, struct trial_result *t,
 			 struct strv *notes, struct err *e);
 /* Ranks of other nodes that nobody saw: nothing about them is proved. */

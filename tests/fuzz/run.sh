@@ -12,8 +12,7 @@ if [ "$1" = --one ]; then
 	shift 3
 	mkdir -p "$own" "tests/fuzz/corpus/$name"
 	# shellcheck disable=SC2046 # file names without blanks
-	sh tests/fuzz/dict.sh "tests/fuzz/fuzz_$name.c" \
-		$(ls "probes/probe_$name.c" "orchestrator/cmd/$name.c" 2>/dev/null) >"$own.dict"
+	sh tests/fuzz/dict.sh "tests/fuzz/fuzz_$name.c" $(sh tests/fuzz/dict.sh --sources "$name") >"$own.dict"
 	[ ! -s "$own.dict" ] || set -- -dict="$own.dict" # an empty one is refused
 	[ -z "${FUZZ_RUNS:-}" ] || set -- "$@" -seed=1 -runs="$FUZZ_RUNS"
 	# An input takes milliseconds; the limit is for a machine that stands still meanwhile.

@@ -440,7 +440,8 @@ static void test_samples_of_devices_are_read(void **state)
 		    "clocks_event_reasons.active\n"
 		    "2026/11/29 11:30:29.855, 0, 400.00 W, 1980 MHz, 0x0000000000000004\n"
 		    "2026/11/29 11:30:29.855, 1, 500.00 W, 1800 MHz, 0x0000000000000040\n"
-		    "2036/11/29 11:30:29.855, 1, 900.00 W, 100 MHz, 0x0000000000000080\n");
+		    "2036/11/29 11:30:29.855, 1, 900.00 W, 100 MHz, 0x0000000000000080\n"
+		    "Unable to determine the device handle for GPU1: 0000:18:00.0: GPU is lost.\n");
 	json_set_i64(a->rec[2], "window_start_us", 1);
 	json_set_i64(a->rec[2], "window_end_us", 1800000000000000);
 	attempt_write(a);
@@ -452,6 +453,11 @@ static void test_samples_of_devices_are_read(void **state)
 	assert_true(a->files.quality[2].reasons_known);
 	assert_int_equal(a->files.quality[2].clock_reasons, 0x44);
 	assert_false(a->files.quality[1].reasons_known);
+	/* that it stopped in the middle is told */
+	assert_true(a->files.notes.n > 0);
+	assert_string_equal(a->files.notes.v[0],
+			    "nvidia-smi: Unable to determine the device handle for GPU1: "
+			    "0000:18:00.0: GPU is lost.");
 	attempt_free(a);
 }
 

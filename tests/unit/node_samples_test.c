@@ -28,6 +28,14 @@ static void write_samples(const char *dir, const char *name, int64_t offset_us)
 	buf_free(&b);
 }
 
+static void write_text(const char *dir, const char *name, const char *text)
+{
+	_cleanup_free_ char *path = fs_join(dir, name);
+	struct err e = {0};
+
+	assert_ok(fs_write_atomic(path, text, strlen(text), 0600, &e));
+}
+
 static struct json *record(const char *samplers, const char *more)
 {
 	_cleanup_free_ char *text = xasprintf(
@@ -66,6 +74,7 @@ static void windows_follow_the_clocks(void **state)
 	(void)state;
 	write_samples(dir, "samples", 0);
 	write_samples(dir, "samples.n2", 5 * SECOND);
+	write_text(dir, "gpu.n2.csv", "NVIDIA-SMI has failed because it could not communicate\n");
 	w = samples_read(dir, rec, &t, &e);
 	assert_non_null(w);
 	window_free(w);
@@ -75,8 +84,11 @@ static void windows_follow_the_clocks(void **state)
 	assert_true(isnan(metric(&t, "cpu_user_pct", "median", "node=n2"))); /* in short */
 	assert_true(metric(&t, "node_clock_offset_ms", "mean", "node=n2") == 5000);
 	assert_true(metric(&t, "node_clock_error_ms", "mean", "node=n2") == 0.9);
-	assert_int_equal(notes.n, 1);
+	assert_int_equal(notes.n, 2);
 	assert_non_null(strstr(notes.v[0], "the clock of n2 is about 5 s ahead of"));
+	assert_string_equal(
+		notes.v[1],
+		"n2: nvidia-smi: NVIDIA-SMI has failed because it could not communicate");
 	strv_free(&notes);
 	trial_result_done(&t);
 }

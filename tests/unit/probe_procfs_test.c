@@ -69,6 +69,21 @@ static void test_drops(void **state)
 	findings_free(&f);
 }
 
+/* The kernel's counter of pressure is read a little later than the clock. */
+static void test_pressure(void **state)
+{
+	struct findings f = findings_text(&probe_procfs,
+					  "1795958504000000 psi cpu 1000000 -1\n"
+					  "1795958504200000 psi cpu 1202860 500000\n"
+					  "1795958504400000 psi cpu 1302860 400000\n");
+
+	(void)state;
+	assert_int_equal(f.n, 2);
+	check_at(&f, "psi_some_pct", -1, "resource=cpu", 100);
+	assert_true(found_nth(&f, "psi_some_pct", 1)->value == 50);
+	findings_free(&f);
+}
+
 static void test_broken(void **state)
 {
 	struct findings f = findings_text(&probe_procfs, "");
@@ -90,6 +105,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_pressure),
 		cmocka_unit_test(test_broken),
 	};
 
