@@ -234,19 +234,19 @@ double derive_fragmentation_ratio(double peak_allocated, double peak_reserved)
 
 /* -- checks ------------------------------------------------------------------------------------ */
 
-bool derive_check_mfu(double mfu_pct, const char *gpu, char why[DERIVE_WHY_MAX])
+bool derive_check_mfu(const char *metric, double pct, const char *gpu, char why[DERIVE_WHY_MAX])
 {
 	double peak = derive_peak_tflops(gpu, FLOPS_BF16),
 	       limit = 100 * derive_achievable_tflops(gpu) / peak;
 
 	if (!(limit > 0))
 		limit = MFU_LIMIT_PCT;
-	if (!(mfu_pct > limit))
+	if (!(pct > limit))
 		return true;
 	snprintf(why, DERIVE_WHY_MAX,
-		 "mfu_pct comes to %.4g, and no more than %.3g can be reached: wrong parameters, "
+		 "%s comes to %.4g, and no more than %.3g can be reached: wrong parameters, "
 		 "units or peak (with sparsity?), or padding that is counted",
-		 mfu_pct, limit);
+		 metric, pct, limit);
 	return false;
 }
 

@@ -69,8 +69,9 @@ double derive_fragmentation_ratio(double peak_allocated, double peak_reserved);
 /* Checks: true when it can be right or cannot be told; else the sentence is in why. */
 enum { DERIVE_WHY_MAX = 240 };
 /* A utilisation above what the best matrix product reaches on the device (85 % when that is not
- * known) comes from wrong units, a peak with sparsity, the wrong N, or padding that was counted. */
-bool derive_check_mfu(double mfu_pct, const char *gpu, char why[DERIVE_WHY_MAX]);
+ * known) comes from wrong units, a peak with sparsity, the wrong N, or padding that was counted.
+ * `metric`: mfu_pct or hfu_pct, as it is called in the sentence. */
+bool derive_check_mfu(const char *metric, double pct, const char *gpu, char why[DERIVE_WHY_MAX]);
 /* What a log says against what tokens a second and the model give: a quarter apart is no other way
  * to count. */
 bool derive_check_told_mfu(double told_pct, double computed_pct, char why[DERIVE_WHY_MAX]);

@@ -88,7 +88,8 @@ static void derive_utilisation(const struct model_shape *m, const char *gpu, dou
 		return;
 	if (!derive_check_told_mfu(mean_of(t, "mfu_pct"), mfu, why))
 		note(notes, why);
-	if (!derive_check_mfu(fmax(mfu, hfu), device, why)) {
+	if (!derive_check_mfu("mfu_pct", mfu, device, why) ||
+	    !derive_check_mfu("hfu_pct", hfu, device, why)) {
 		note(notes, why);
 		return;
 	}
@@ -103,7 +104,7 @@ static void check_told_mfu(const struct recipe *r, const char *gpu, struct trial
 	const char *device = r->workload.model.gpu ? r->workload.model.gpu : gpu;
 	char why[DERIVE_WHY_MAX];
 
-	if (derive_check_mfu(mean_of(t, "mfu_pct"), device, why))
+	if (derive_check_mfu("mfu_pct", mean_of(t, "mfu_pct"), device, why))
 		return;
 	note(notes, why);
 	drop(t, "mfu_pct");

@@ -160,13 +160,14 @@ static void test_checks(void **state)
 	double pct = derive_utilisation_pct(1500.0 * 2048 / 1024, derive_flops_per_token(&m), 312);
 
 	near(pct, 1009.6, 0.1);
-	assert_false(derive_check_mfu(pct, "NVIDIA A100-SXM4-80GB", why));
+	assert_false(derive_check_mfu("mfu_pct", pct, "NVIDIA A100-SXM4-80GB", why));
 	assert_non_null(strstr(why, "1010"));
-	assert_false(derive_check_mfu(81, "NVIDIA H100 80GB HBM3", why)); /* MAMF: 80.3 % */
-	assert_true(derive_check_mfu(79, "NVIDIA H100 80GB HBM3", why));
-	assert_false(derive_check_mfu(86, NULL, why));
-	assert_true(derive_check_mfu(84, NULL, why));
-	assert_true(derive_check_mfu(NAN, NULL, why));
+	/* MAMF: 80.3 % */
+	assert_false(derive_check_mfu("mfu_pct", 81, "NVIDIA H100 80GB HBM3", why));
+	assert_true(derive_check_mfu("mfu_pct", 79, "NVIDIA H100 80GB HBM3", why));
+	assert_false(derive_check_mfu("mfu_pct", 86, NULL, why));
+	assert_true(derive_check_mfu("mfu_pct", 84, NULL, why));
+	assert_true(derive_check_mfu("mfu_pct", NAN, NULL, why));
 	/* a timer that said 291.6 where 27.2 was true */
 	assert_false(derive_check_rate(291.6, 32, 1176.47, why));
 	assert_non_null(strstr(why, "27.2"));
@@ -193,7 +194,7 @@ static void test_the_13b_case(void **state)
 	assert_non_null(strstr(why, "x 1.281"));
 	assert_true(derive_check_mfu_ratio(38, 320, 48.7, 410, why));
 	near(pct, 256, 0.5);
-	assert_false(derive_check_mfu(pct, gpu, why));
+	assert_false(derive_check_mfu("mfu_pct", pct, gpu, why));
 	assert_false(derive_check_told_mfu(38, pct, why));
 	assert_non_null(strstr(why, "256"));
 	/* 304 tokens a sample would be right */
