@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,24 +44,81 @@ static int make_directories(const char *dir, struct err *e)
 	return 0;
 }
 
-/* Somebody else's, as far as the file system says. */
-static int check_rights(const char *dir, const char *db, enum db_mode mode, struct err *e)
+#define OTHER_PLACE "name another with --workspace DIR or $FETTLE_WORKSPACE"
+
+static int on_read_only(const char *dir, bool there, struct err *e)
+{
+	return err_set(
+		e, ERR_DB,
+		"%s lies on a read-only file system%s: have that mounted writable, or " OTHER_PLACE,
+		dir, there ? " (`fettle status` and `fettle report` show what is there)" : "");
+}
+
+/* `at`: what may not be touched; `there`: is there a workspace? */
+static int no_right(const char *dir, const char *at, const char *verb, bool there, struct err *e)
 {
 	_cleanup_free_ char *owner = NULL, *me = user_name();
-	const char *verb = mode == DB_READ ? "read" : "change";
 	struct stat st;
 
-	if (access(db, mode == DB_READ ? R_OK : R_OK | W_OK) == 0 || errno != EACCES)
-		return 0;
-	if (stat(db, &st) && stat(dir, &st))
+	if (stat(at, &st) && stat(dir, &st))
 		return err_set(e, ERR_DB, "%s: %s may not look there: permission denied", dir, me);
 	owner = user_name_of(st.st_uid);
+	if (st.st_uid == getuid())
+		return err_set(e, ERR_DB,
+			       "%s is %s's own, without the right to %s it: `chmod -R u+rwX %s`, "
+			       "or " OTHER_PLACE,
+			       at, me, verb, at);
+	if (!there)
+		return err_set(e, ERR_DB,
+			       "%s cannot be the workspace: %s belongs to %s, and %s may not write "
+			       "there: " OTHER_PLACE,
+			       dir, at, owner, me);
 	return err_set(
 		e, ERR_DB,
 		"%s belongs to %s, and %s may not %s it: ask %s to make it a group's (README, "
-		"\"A workspace of a group\"), or name another with --workspace DIR or "
-		"$FETTLE_WORKSPACE",
-		dir, owner, me, verb, owner);
+		"\"A workspace of a group\"), or " OTHER_PLACE,
+		at, owner, me, verb, owner);
+}
+
+/* The nearest directory above, itself too, that is there; heap. */
+static char *nearest(const char *dir)
+{
+	_cleanup_free_ char *at = xstrdup(dir);
+
+	for (;;) {
+		char *slash = strrchr(at, '/');
+
+		if (fs_exists(at) || errno != ENOENT)
+			return TAKE(at);
+		if (!slash)
+			return xstrdup(".");
+		slash[slash == at] = '\0';
+	}
+}
+
+/* SQLite says that it cannot open a file, whichever of these it is. */
+static int check_rights(const char *dir, const char *db, enum db_mode mode, struct err *e)
+{
+	const bool reads = mode == DB_READ, there = fs_exists(db) || errno == EACCES;
+	_cleanup_free_ char *blocks = fs_join(dir, "blocks"), *made = there ? NULL : nearest(dir);
+	const struct {
+		const char *path;
+		int right;
+	} wants[] = {{db, reads ? R_OK : R_OK | W_OK},
+		     {reads ? NULL : dir, W_OK | X_OK},
+		     {reads ? NULL : blocks, W_OK | X_OK},
+		     {mode == DB_CREATE ? made : NULL, W_OK | X_OK}};
+
+	for (size_t i = 0; i < ARRAY_LEN(wants); i++) {
+		if (!wants[i].path || access(wants[i].path, wants[i].right) == 0)
+			continue;
+		if (errno == EROFS)
+			return on_read_only(dir, there, e);
+		if (errno == EACCES)
+			return no_right(dir, i ? wants[i].path : dir, reads ? "read" : "change",
+					there, e);
+	}
+	return 0;
 }
 
 int workspace_open(const char *dir, enum db_mode mode, const struct clock *clock,

@@ -145,3 +145,41 @@ nobody_runs() {
 	[ "$status" -eq 4 ]
 	[[ $output == *"belongs to $ADA, and $BOB may not change it"* ]]
 }
+
+@test "a place where nothing can be written: whose right is lacking and what to type, or that the file system is read-only" {
+	mkdir -m 1777 place
+	printf 'return { name = "c", objective = "trial_wall_s", workload = { command = { "true" } } }\n' >place/c.lua
+	refused() { # TEXT COMMAND...: one line, status 4
+		run as "$BOB" ./fettle "${@:2}"
+		echo "$output"
+		[ "$status" -eq 4 ]
+		[[ ${lines[-1]} == *": error: $1"* ]] || return 1
+	}
+	mkdir -m 755 place/roots
+	for dir in place/roots place/roots/a/b; do
+		refused "$dir cannot be the workspace: place/roots belongs to root, and $BOB may not write there: name another with --workspace" \
+			run -s fake --anyway -w "$dir" place/c.lua
+	done
+	as "$BOB" ./fettle run -q -s fake --anyway -w place/ws place/c.lua >ro.txt
+	for own in fettle.db blocks .; do
+		chmod a-w "place/ws/$own"
+		refused "place/ws$([ $own != blocks ] || echo /blocks) is $BOB's own, without the right to change it: \`chmod -R u+rwX place/ws" resume -w place/ws
+		chmod u+w "place/ws/$own"
+	done
+	chown root place/ws
+	chmod 755 place/ws
+	refused "place/ws belongs to root, and $BOB may not change it: ask root to make it a group's" resume -w place/ws
+
+	ns=(unshare -m)
+	"${ns[@]}" true 2>/dev/null || ns+=(--propagation unchanged)
+	# shellcheck disable=SC2016 # for the inner shell
+	"${ns[@]}" sh -c 'mount --bind place place && mount -o remount,ro,bind place && cd place && export FETTLE_WORKSPACE=ws &&
+		for c in resume tick "run -s fake --anyway c.lua" "history import c.lua" "run -s fake --anyway -w new c.lua" status; do
+			"$FETTLE" $c 2>&1
+			echo "status $?"
+		done' >ro.txt
+	cat ro.txt
+	[ "$(grep -c ": error: ws lies on a read-only file system (\`fettle status\` and \`fettle report\` show what is there): have that mounted writable, or name another with --workspace DIR or \$FETTLE_WORKSPACE\$" ro.txt)" -eq 4 ]
+	[ "$(grep -c ': error: new lies on a read-only file system: have that mounted writable, or name another' ro.txt)" -eq 1 ]
+	[ "$(grep '^status' ro.txt | xargs)" = 'status 4 status 4 status 4 status 4 status 4 status 0' ]
+}
