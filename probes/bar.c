@@ -24,8 +24,7 @@ static bool take_counts(struct span *t, struct bar *b)
 	return t->s && b->n >= 0 && b->total > 0;
 }
 
-/* [D day(s), ][H:]MM:SS in seconds, -1 when it is none. */
-static double clock_seconds(struct span t)
+double bar_clock_s(struct span t)
 {
 	struct span f, days = t, clock = span_after(t, ", ");
 	double s = 0, v, more = 0;
@@ -44,8 +43,7 @@ static double clock_seconds(struct span t)
 	return parts >= 2 ? more + s : -1;
 }
 
-/* "6.39s/it" or "1.83it/s"; any other unit is not a step. */
-static double rate_seconds(struct span t, struct bar *b)
+double bar_rate_s(struct span t, struct bar *b)
 {
 	double v;
 	size_t used;
@@ -71,33 +69,70 @@ static const char *percent_start(const char *text, const char *p)
 	return d < p ? d : NULL;
 }
 
-static bool parse_at(struct span t, const char *p, struct bar *b)
+/* What stands in the brackets, at the start of rest. False when they are not closed. */
+static bool take_tail(struct span rest, struct bar *b)
 {
-	const char *d = percent_start(t.s, p), *close;
-	struct span rest = {p + 2, t.n - (size_t)(p + 2 - t.s)}, f;
+	const char *close = memchr(rest.s, ']', rest.n);
+	struct span f;
 
-	if (!d || !span_next(&rest, "|", &f) || !rest.s || !take_counts(&rest, b))
-		return false;
-	close = memchr(rest.s, ']', rest.n);
 	if (!close)
 		return false;
 	rest.n = (size_t)(close - rest.s);
 	b->elapsed_s = b->step_s = -1;
-	b->desc = span_trim((struct span){t.s, (size_t)(d - t.s)});
-	if (b->desc.n && b->desc.s[b->desc.n - 1] == ':')
-		b->desc.n--;
-	if (span_next(&rest, "<", &f))
-		b->elapsed_s = clock_seconds(span_trim(f));
-	if (!span_next(&rest, ",", &f))
+	b->postfix = (struct span){"", 0};
+	/* Without a total there is no time that remains: "[00:04, 4.36s/it]". */
+	if (!span_next(&rest, b->total ? "<" : "<,", &f))
 		return true;
-	b->postfix = rest.s ? rest : (struct span){"", 0};
+	b->elapsed_s = bar_clock_s(span_trim(f));
+	if (rest.s && rest.s[-1] == '<')
+		do {
+			if (!span_next(&rest, ",", &f))
+				return true;
+		} while (span_has(f, " day"));
+	b->postfix = rest.s ? rest : b->postfix;
 	/* NeMo writes no rate. */
 	if (span_next(&rest, ",", &f) && !memchr(f.s, '=', f.n)) {
-		b->step_s = rate_seconds(f, b);
+		b->step_s = bar_rate_s(f, b);
 		b->postfix = rest.s ? rest : (struct span){"", 0};
 	}
 	b->postfix = span_trim(b->postfix);
 	return true;
+}
+
+static void take_desc(struct bar *b, const char *text, const char *end)
+{
+	b->desc = span_trim((struct span){text, (size_t)(end - text)});
+	if (b->desc.n && b->desc.s[b->desc.n - 1] == ':')
+		b->desc.n--;
+}
+
+static bool parse_at(struct span t, const char *p, struct bar *b)
+{
+	const char *d = percent_start(t.s, p);
+	struct span rest = {p + 2, t.n - (size_t)(p + 2 - t.s)}, f;
+
+	if (!d || !span_next(&rest, "|", &f) || !rest.s || !take_counts(&rest, b))
+		return false;
+	take_desc(b, t.s, d);
+	return take_tail(rest, b);
+}
+
+/* The total of an endless data set: "Epoch 0: : 12it [00:04, ..]", "Epoch 0: |    | 12/? [..]". */
+static bool parse_endless(struct span t, const char *mark, struct bar *b)
+{
+	struct span rest = span_after(t, mark);
+	const char *end = rest.s ? rest.s - strlen(mark) : NULL, *d = end, *desc;
+
+	while (d && d > t.s && is_digit(d[-1]))
+		d--;
+	if (d == end || !num_whole_i64((struct span){d, (size_t)(end - d)}, &b->n))
+		return false;
+	for (desc = d; desc > t.s && (desc[-1] == ' ' || desc[-1] == '|'); desc--)
+		;
+	take_desc(b, t.s, desc);
+	/* Of "Epoch 0: :" too. */
+	take_desc(b, t.s, b->desc.s + b->desc.n);
+	return take_tail(rest, b);
 }
 
 bool bar_find(struct span t, struct bar *b)
@@ -112,6 +147,10 @@ bool bar_find(struct span t, struct bar *b)
 			*b = one;
 			found = true;
 		}
+	}
+	if (!found) {
+		*b = (struct bar){0};
+		found = parse_endless(t, "it [", b) || parse_endless(t, "/? [", b);
 	}
 	return found;
 }
@@ -139,6 +178,9 @@ void bar_postfix(const struct bar *b, const char *const *keys, size_t n, struct 
 		if (!span_next(&f, "=", &k) || !f.s)
 			continue;
 		k = span_trim(k);
+		/* Lightning gives each number a point: "nan.0". */
+		if (f.n >= 5 && memcmp(f.s + f.n - 2, ".0", 2) == 0 && f.s[f.n - 3] > '9')
+			f.n -= 2;
 		for (size_t i = 0; i < n; i++)
 			if (!v[i].s && span_eq(k, keys[i]))
 				v[i] = span_trim(f);

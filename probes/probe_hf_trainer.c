@@ -190,7 +190,7 @@ static bool is_training(struct train_state *st, const struct bar *b)
 {
 	bool at_once = b->n >= b->total && b->elapsed_s >= 0 && b->elapsed_s < 1;
 
-	if (b->desc.n || b->other_unit || at_once)
+	if (b->desc.n || !b->total || b->other_unit || at_once)
 		return false;
 	if (!st->total || (st->total != b->total && !st->told && st->step == st->total))
 		st->total = b->total;

@@ -346,7 +346,7 @@ static bool iteration_line(struct train_state *st, struct emit *o, const struct 
 	}
 	/* NeMo counts "iteration 0/999 |" too. */
 	if (!span_has(f, "consumed samples:") && !has_time(f) && n == 1 &&
-	    span_has(t, "train_step_timing"))
+	    span_has(t, "Training epoch "))
 		return false;
 	if (n > 1)
 		emit_bad(o, "an iteration is cut by another one: two writers in one line?");

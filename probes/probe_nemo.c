@@ -8,8 +8,9 @@
  *       reduced_train_loss: 11.03 | train_step_timing in s: 46.86 | consumed_samples: 10240
  *
  * Numbers are rounded to four digits ("2e+3"). A bar is drawn several times a step: the first one
- * of a step counts. Its val_loss is that of the last validation and counts when it changes. Samples
- * a second are the global batch over the time of the step.
+ * of a step counts. The first versions timed no step: the bar does. Its val_loss is that of the
+ * last validation and counts when it changes. Samples a second are the global batch over the time
+ * of the step.
  */
 #include "orchestrator/base/mem.h"
 #include "probes/bar.h"
@@ -17,7 +18,9 @@
 
 #include <math.h>
 
-enum { KEYS = 7, STEP = KEYS, VAL_LOSS, ALL_KEYS };
+enum { KEYS = 11, LOSS = 0, TIME, BATCH = 3, STEP = KEYS, VAL_LOSS, ALL_KEYS };
+
+#define GIB (1.0 / (1 << 30))
 
 static const char *const names[ALL_KEYS] = {"reduced_train_loss",
 					    "train_step_timing in s",
@@ -26,12 +29,24 @@ static const char *const names[ALL_KEYS] = {"reduced_train_loss",
 					    "grad_norm",
 					    "tflops_per_sec_per_gpu",
 					    "TFLOPS_per_GPU",
+					    "tokens_per_sec_per_gpu",
+					    "memory_allocated",
+					    "max_memory_allocated",
+					    "max_memory_reserved",
 					    "global_step",
 					    "val_loss"};
-static const char *const metrics[KEYS] = {
-	"loss",      "step_time_ms",   "consumed_samples", "samples_per_step",
-	"grad_norm", "tflops_per_gpu", "tflops_per_gpu"};
-static const double scales[KEYS] = {1, 1000, 1, 1, 1, 1, 1};
+static const char *const metrics[KEYS] = {"loss",
+					  "step_time_ms",
+					  "consumed_samples",
+					  "samples_per_step",
+					  "grad_norm",
+					  "tflops_per_gpu",
+					  "tflops_per_gpu",
+					  "throughput_tokens_per_s_per_gpu",
+					  "mem_allocated_gib",
+					  "mem_peak_allocated_gib",
+					  "mem_peak_reserved_gib"};
+static const double scales[KEYS] = {1, 1000, 1, 1, 1, 1, 1, 1, GIB, GIB, GIB};
 
 static void emit_step(struct train_state *st, struct emit *o, const struct span *v)
 {
@@ -41,9 +56,9 @@ static void emit_step(struct train_state *st, struct emit *o, const struct span 
 	for (int i = 0; i < KEYS; i++)
 		if (v[i].s && !emit_token(o, metrics[i], v[i], scales[i], &tag))
 			emit_bad(o, "a value of a step is no number");
-	st->shared->step_time = st->shared->step_time || v[1].s;
-	if (!v[1].s || !v[3].s || !num_whole(v[1], &seconds) || !num_whole(v[3], &batch) ||
-	    seconds <= 0 || batch <= 0)
+	st->shared->step_time = st->shared->step_time || v[TIME].s;
+	if (!v[TIME].s || !v[BATCH].s || !num_whole(v[TIME], &seconds) ||
+	    !num_whole(v[BATCH], &batch) || seconds <= 0 || batch <= 0)
 		return;
 	st->shared->samples_per_s = true;
 	emit_value(o, "throughput_samples_per_s", batch / seconds, &tag);
@@ -66,16 +81,20 @@ static bool bar_line(struct train_state *st, struct emit *o, const struct input_
 	struct bar b;
 	double d;
 
-	if (!span_has(t, "train_step_timing in s=") || !bar_find(t, &b))
+	if (!span_has(t, "global_step=") || !bar_find(t, &b))
 		return false;
 	bar_postfix(&b, names, ALL_KEYS, v);
-	if (!v[STEP].s || !num_whole(v[STEP], &d) || train_step(d) < 0)
+	if (!(v[LOSS].s || v[TIME].s) || !v[STEP].s || !num_whole(v[STEP], &d) || train_step(d) < 0)
 		return false;
-	if (train_step(d) == st->step)
-		return true;
-	st->step = train_step(d);
-	emit_step(st, o, v);
-	emit_val_loss(st, o, v[VAL_LOSS]);
+	if (train_step(d) != st->step) {
+		st->step = train_step(d);
+		emit_step(st, o, v);
+		emit_val_loss(st, o, v[VAL_LOSS]);
+	}
+	d = bar_step_s(&b);
+	if (!v[TIME].s && !l->redrawn && b.n > 0 && d > 0)
+		emit_value(o, "step_time_ms", d * 1000,
+			   &(struct emit_tag){.step = st->step, .t_us = -1});
 	return true;
 }
 
@@ -121,7 +140,8 @@ static bool nemo_line(struct train_state *st, struct emit *o, const struct input
 	return bar_line(st, o, l) || step_line(st, o, l);
 }
 
-static const char *const words[] = {"train_step_timing", "Training epoch ", NULL};
+static const char *const words[] = {"train_step_timing", "reduced_train_loss", "Training epoch ",
+				    NULL};
 
 const struct train_dialect train_nemo = {
 	.name = "nemo",

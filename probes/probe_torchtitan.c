@@ -5,6 +5,8 @@
  *   step: 10  loss:  8.41236  grad_norm:  1.2000  memory: 47.65GiB(60.11%)  tps: 7,865
  *       tflops: 1,455.20  mfu: 46.06%
  *
+ *   validate step: 10  loss:  8.5000  memory: 47.65GiB(60.11%)  tps: 17,865
+ *
  * tps is tokens a second of one GPU, degrees that split a sample divided out. memory is the peak of
  * what is reserved. Numbers are means over log_freq steps; every rank prints the line.
  */
@@ -37,6 +39,14 @@ static struct span last_record(struct span t)
 	return last;
 }
 
+static bool last_is_validation(struct span all, struct span record)
+{
+	static const char word[] = "validate step:";
+	size_t k = sizeof(word) - 1;
+
+	return (size_t)(record.s - all.s) >= k && memcmp(record.s - k, word, k) == 0;
+}
+
 static bool take_value(struct emit *o, size_t i, struct span w, const struct emit_tag *tag)
 {
 	const char *why = num_missing(w);
@@ -59,11 +69,19 @@ static bool torchtitan_line(struct train_state *st, struct emit *o, const struct
 {
 	struct span t = last_record(input_span(l)), w;
 	struct emit_tag tag = EMIT_NONE;
+	bool validates;
 
 	if (!t.s || !span_has(t, " memory:") || !span_has(t, "loss:"))
 		return false;
+	validates = last_is_validation(input_span(l), t);
 	if (!span_word(&t, &w) || !num_whole_i64(w, &tag.step) || tag.step < 0)
 		return false;
+	/* Its rate and memory are not training's. */
+	if (validates) {
+		if (!train_emit(o, l, t, "loss:", "m", "val_loss", 1, &tag))
+			emit_bad(o, "a validation that is cut or holds no number");
+		return true;
+	}
 	st->step = tag.step;
 	while (span_word(&t, &w)) {
 		for (size_t i = 0; i < ARRAY_LEN(fields); i++) {

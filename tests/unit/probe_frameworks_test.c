@@ -42,6 +42,90 @@ static void test_nemo(void **state)
 	findings_free(&f);
 }
 
+/* NeMo of 2023 times no step, endless data has no total, memory is in bytes. */
+static void test_nemo_versions(void **state)
+{
+	struct findings f = findings_text(
+		&probe_train_log,
+		"Epoch 0:   1%|# | 40/1000 [06:40<2 days, 1:00:00, 10.00s/it, loss=3.1, v_num=, "
+		"reduced_train_loss=3.250, global_step=39.0, consumed_samples=1.6e+3]\n"
+		"Epoch 0: :   5%|# | 50/1000 [08:20<55:37:46, v_num=0, reduced_train_loss=nan.0, "
+		"global_step=49.0, train_step_timing in s=9.500]\n"
+		"Epoch 1: : 1it [00:04,  4.36s/it, v_num=d3c7, reduced_train_loss=0.674, "
+		"global_step=60.00, train_step_timing in s=3.500]\n"
+		"Training epoch 0, iteration 70/99 | global_batch_size: 8 | global_step: 70 | "
+		"max_memory_reserved: 2147483648 | max_memory_allocated: 1073741824 | "
+		"reduced_train_loss: 2.5 | tokens_per_sec_per_gpu: 1.073e+04\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "loss", 39, NULL, 3.25);
+	check_at(&f, "step_time_ms", 39, NULL, 10000);
+	check_missing(&f, "loss", 49, NULL, "nan");
+	check_at(&f, "step_time_ms", 49, NULL, 9500);
+	check_at(&f, "loss", 60, NULL, 0.674);
+	check_at(&f, "step_time_ms", 60, NULL, 3500);
+	check_at(&f, "mem_peak_reserved_gib", 70, NULL, 2);
+	check_at(&f, "mem_peak_allocated_gib", 70, NULL, 1);
+	check_at(&f, "throughput_tokens_per_s_per_gpu", 70, NULL, 10730);
+	assert_int_equal(found_count(&f, "train_log.dialect"), 1);
+	findings_free(&f);
+}
+
+/* Endless data sets, names with a slash, and the bar that rich draws. */
+static void test_lightning_bars(void **state)
+{
+	struct findings f = findings_text(
+		&probe_lightning,
+		"Epoch 0:   1%|# | 1/115 [00:02<05:40,  0.50it/s, v_num=0, train/loss_step=12.90]\n"
+		"Epoch 0: : 120it [00:10, 12.0it/s, loss=2.5, v_num=3]\n"
+		"Epoch 0: |          | 124/? [00:31<00:00, 4.0it/s, v_num=0, train_loss=nan.0]\n"
+		"Epoch 1: |          | 125/? [00:31<00:00, 4.0it/s, v_num=0, train_loss=2.0]\n"
+		"Testing: |          | 0/? [00:00<?, ?it/s]\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "loss", 1, NULL, 12.9);
+	check_at(&f, "loss", 120, NULL, 2.5);
+	check_at(&f, "step_time_ms", 120, NULL, 1000 / 12.0);
+	check_missing(&f, "loss", 124, NULL, "nan");
+	check_at(&f, "step_time_ms", 124, NULL, 250);
+	assert_int_equal(found_count(&f, "step_time_ms"), 3);
+	findings_free(&f);
+	f = findings_text(&probe_lightning,
+			  "Epoch 0/23 --- 100/100 0:01:40 \xe2\x80\xa2 0:00:00 1.00it/s v_num: 0 "
+			  "train/loss: 1.5 \n                   train/acc: 0.399\n"
+			  "Epoch 1/23 --- 100/100 0:00:50 \xe2\x80\xa2 0:00:00 2.00it/s v_num: 0 "
+			  "train_loss: 1.25 val/loss: 1.375 train/acc: \n"
+			  "Epoch 0/-2 --- 600/-- 0:10:00 \xe2\x80\xa2 -:--:-- 1.00it/s v_num: xn3p "
+			  "train_loss: 1.3282026-04-06 13:45:50 | INFO\n");
+	check_status(&f, PROBE_OK);
+	check_at(&f, "loss", 100, NULL, 1.5);
+	check_at(&f, "step_time_ms", 100, NULL, 1000);
+	check_at(&f, "loss", 200, NULL, 1.25);
+	check_at(&f, "val_loss", 200, NULL, 1.375);
+	check_at(&f, "step_time_ms", 200, NULL, 500);
+	check_at(&f, "step_time_ms", 600, NULL, 1000);
+	assert_int_equal(found_count(&f, "loss"), 2);
+	findings_free(&f);
+}
+
+static void test_titan_validation(void **state)
+{
+	struct findings f = findings_text(
+		&probe_train_log,
+		"[titan] INFO - step: 10  loss:  8.25  memory: 5.12GiB(6.40%)  tps: 1,002  mfu: 5.27%\n"
+		"[titan] INFO - validate step: 10  loss:  8.5  memory: 6.25GiB(7.40%)  tps: 3,002\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "val_loss", 10, NULL, 8.5);
+	assert_int_equal(found_count(&f, "loss"), 1);
+	assert_int_equal(found_count(&f, "throughput_tokens_per_s_per_gpu"), 1);
+	assert_int_equal(found_count(&f, "mem_peak_reserved_gib"), 1);
+	findings_free(&f);
+}
+
 /* Names that newer and older versions use. */
 static void test_other_names(void **state)
 {
@@ -294,6 +378,9 @@ int main(void)
 		cmocka_unit_test(test_redrawn),
 		cmocka_unit_test(test_other_names),
 		cmocka_unit_test(test_lightning),
+		cmocka_unit_test(test_lightning_bars),
+		cmocka_unit_test(test_nemo_versions),
+		cmocka_unit_test(test_titan_validation),
 		cmocka_unit_test(test_torchtune),
 		cmocka_unit_test(test_llmc),
 		cmocka_unit_test(test_bar_step),
