@@ -11,8 +11,10 @@
  * nested objects and arrays are. A line that is
  * not one whole object is counted and named, and the rest is read on.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "experiments/model.h"
 #include "orchestrator/base/mem.h"
 #include "probes/jsonl.h"
 #include "probes/lines.h"
@@ -67,10 +69,26 @@ static enum probe_status jsonl_finish(struct probe_run *r, struct buf *detail)
 	return s;
 }
 
-/* Certain when the first line is an object with a step; Chrome traces and iostat JSON have none. */
+/* A member that is a metric of the catalogue, or somebody's loss. */
+static bool names_metric(struct span line)
+{
+	char key[NUM_METRIC_NAME_MAX + 3];
+
+	for (size_t i = 0; metric_defs[i].name; i++) {
+		snprintf(key, sizeof(key), "\"%s\"", metric_defs[i].name);
+		if (span_has(line, key))
+			return true;
+	}
+	return span_has(line, "loss");
+}
+
+/* Certain when the first line is an object with a step. Other programs write lines of JSON, too:
+ * the numbers in squeue's or a trace's are no metrics. */
 static int score(struct span line)
 {
-	return !jsonl_valid(line) ? 0 : span_has(line, "\"step\"") ? 90 : 60;
+	if (!jsonl_valid(line))
+		return 0;
+	return span_has(line, "\"step\"") ? 90 : names_metric(line) ? 60 : 0;
 }
 
 /* A log whose last line is JSON is another thing: the first one says what a text is. */

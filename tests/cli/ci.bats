@@ -89,3 +89,21 @@ ci() {
 	run pgrep -f "^$name"
 	[ "$status" -eq 1 ]
 }
+
+@test "fuzzers: every probe has a target, words of its own, and seeds" {
+	cd "$BATS_TEST_DIRNAME/../.."
+	for probe in probes/probe_*.c; do
+		name=${probe#probes/probe_}
+		name=${name%.c}
+		echo "$name" # what fails
+		[ -e "tests/fuzz/fuzz_$name.c" ]
+		[ -n "$(ls "tests/fuzz/corpus/$name")" ]
+		# shellcheck disable=SC2046 # file names without blanks
+		[ "$(sh tests/fuzz/dict.sh $(sh tests/fuzz/dict.sh --sources "$name") | wc -l)" -ge 10 ]
+	done
+	# of shared modules and dialects, too
+	# shellcheck disable=SC2046
+	sh tests/fuzz/dict.sh $(sh tests/fuzz/dict.sh --sources pytorch_trace) | grep -qx '"ProfilerStep#"'
+	# shellcheck disable=SC2046
+	sh tests/fuzz/dict.sh $(sh tests/fuzz/dict.sh --sources train_log) | grep -qx '"reduced_train_loss:"\|"train_step_timing in s"'
+}

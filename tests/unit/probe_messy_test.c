@@ -10,9 +10,17 @@ static const char *const prefixes[] = {
 	/* of these the clean and the dirtiest variant */
 	"[default3]:", "[prterun-node07-4711@1,3]<stderr>:", "trainer-1  | ",
 	"[pod/trainer-3/pytorch] ", "2026-11-28T02:14:00.123456789Z ", "1234.5s\t17\t"};
-enum { PREFIXES_IN_FULL = 6, VARIANTS = 24 };
+enum { PREFIXES_IN_FULL = 6, VARIANTS = 40 };
 static const char *const ends[] = {"\n", "\r\n"};
-static const char *const colours[][2] = {{"", ""}, {"\x1b[32m", "\x1b[0m"}, {"[36m", "[0m"}};
+/* Of the program: around its line; of the launcher: around its prefix, as compose and kubetail do.
+ */
+static const struct {
+	const char *prefix, *line, *reset;
+} colours[] = {{"", "", ""},
+	       {"", "\x1b[32m", "\x1b[0m"},
+	       {"", "[36m", "[0m"},
+	       {"\x1b[1;33m", "\x1b[0m", ""},
+	       {"\x1b]8;;http://n1\x1b\\", "\x1b(B\x1b[m", "\x1b[K"}};
 static const char *const bars[] = {"", "\rMap:  10%|#   | 1/10 [00:01<00:09,  1.0s/x]\r"};
 static const char *const others[] = {"", "5: some other line | with: 1 field, loss\n"};
 
@@ -34,12 +42,13 @@ static char *values_of(const struct probe *p, const char *text, size_t n)
 static void dress(struct buf *out, const char *line, size_t n, bool whole, const size_t pick[5])
 {
 	buf_str(out, others[pick[4]]);
+	buf_str(out, colours[pick[2]].prefix);
 	buf_str(out, prefixes[pick[0]]);
 	buf_str(out, bars[pick[3]]);
 	buf_str(out, bars[pick[3]][0] ? prefixes[pick[0]] : "");
-	buf_str(out, colours[pick[2]][0]);
+	buf_str(out, colours[pick[2]].line);
 	buf_put(out, line, n);
-	buf_str(out, whole ? colours[pick[2]][1] : "");
+	buf_str(out, whole ? colours[pick[2]].reset : "");
 	buf_str(out, whole ? ends[pick[1]] : "");
 }
 
@@ -106,23 +115,30 @@ static const struct {
 	{"llmc", "llmc.txt", false},
 	{"lustre", "lustre.txt", false},
 	{"megatron", "megatron-2026-timers.txt", false},
+	{"megatron", "megatron-forks.txt", false},
 	{"megatron", "megatron-old.txt", false},
 	{"metrics_csv", "metrics.csv", true},
 	{"metrics_jsonl", "metrics.jsonl", true},
 	{"mllog", "mllog.txt", false},
 	{"nanogpt", "nanogpt.txt", false},
 	{"nccl_log", "nccl-log-2.28-ib-gdr-nvls-tuning-warn.txt", false},
+	{"nccl_log", "nccl-log-blank-lines-timestamps.txt", false},
+	{"nccl_log", "nccl-log-versions.txt", false},
 	{"nccl_tests", "allreduce-x2.txt", false},
 	{"nccl_tests", "nccl-tests-2.19-timestamps-16rank.txt", false},
+	{"nccl_tests", "nccl-tests-old.txt", false},
+	{"nccl_tests", "nccl-tests-per-iter-I1.txt", false},
 	{"ncu_csv", "ncu-details.csv", false},
 	{"nemo", "nemo-step.txt", false},
 	{"nemo", "nemo.txt", false},
 	{"net_dev", "net-dev.txt", false},
 	{"nsys_stats", "nsys-stats-all.csv", false},
 	{"nsys_stats", "nsys-stats-console.txt", false},
+	{"nvidia_smi_csv", "nvidia-smi-csv-nounits-odd.csv", false},
 	{"nvidia_smi_csv", "smi-h200.csv", false},
 	{"nvidia_smi_dmon", "smi-dmon.txt", false},
 	{"nvidia_smi_q", "smi-q.txt", false},
+	{"nvidia_smi_q", "smi-q-h200.txt", false},
 	{"nvidia_smi_topo", "smi-topo.txt", false},
 	{"osu", "osu.txt", false},
 	{"perfquery", "perfquery.txt", false},
@@ -141,8 +157,8 @@ static const struct {
 };
 
 /* These read whole documents (JSON, databases), or what the user's own pattern says. */
-static const char *const documents[] = {"dlio", "hf_state", "iostat_json",  "nccl_tests_json",
-					"nsys", "pattern",  "pytorch_trace"};
+static const char *const documents[] = {"dlio", "hf_state", "iostat_json",   "nccl_tests_json",
+					"nsys", "pattern",  "perftest_json", "pytorch_trace"};
 
 static void check_format(size_t i)
 {

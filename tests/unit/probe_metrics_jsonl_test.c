@@ -111,9 +111,13 @@ static void test_lab(void **state)
 
 static void test_sniff(void **state)
 {
-	static const char own[] = "{\"step\":1,\"loss\":2}\n{\"st", other[] = "{\"a\": [\n";
+	static const char own[] = "{\"step\":1,\"loss\":2}\n{\"st", other[] = "{\"a\": [\n",
+			  late[] = "{\"grad_norm\": 0.5}\n",
+			  jobs[] = "{\"id\": 26515966, \"cpu\": 1, \"state\": \"RUNNING\"}\n";
 
 	(void)state;
+	assert_true(probe_metrics_jsonl.sniff(late, strlen(late)) >= 50);
+	assert_int_equal(probe_metrics_jsonl.sniff(jobs, strlen(jobs)), 0);
 	assert_true(probe_metrics_jsonl.sniff(own, strlen(own)) >= 50);
 	assert_int_equal(probe_metrics_jsonl.sniff(other, strlen(other)), 0);
 	assert_int_equal(probe_metrics_jsonl.sniff("", 0), 0);
