@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/num.h"
 
+#include <endian.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -43,7 +44,7 @@ struct span span_behind(struct span t, const char *key, size_t k)
 {
 	size_t places;
 
-	if (!t.s || !k || k > t.n)
+	if (k - 1 >= t.n) /* as of no text */
 		return k ? (struct span){NULL, 0} : t;
 	places = t.n - k + 1;
 	if (places < VEC_BYTES)
@@ -291,12 +292,63 @@ enum num_kind num_scan_thousands(struct span t, double *out, size_t *used)
 	return scan((struct span){plain, n}, false, out, NULL);
 }
 
+enum { EIGHT = 8 };
+
+/* The n bytes at s, one to eight: the first in the lowest byte. */
+static inline uint64_t load_few(const char *s, size_t n)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	uint32_t head, tail;
+
+	if (n < sizeof(head))
+		return u[0] | (uint64_t)u[n / 2] << n / 2 * 8 | (uint64_t)u[n - 1] << (n - 1) * 8;
+	memcpy(&head, s, sizeof(head));
+	memcpy(&tail, s + n - sizeof(tail), sizeof(tail));
+	return le32toh(head) | (uint64_t)le32toh(tail) << (n - sizeof(tail)) * 8;
+}
+
+/* Eight digits, a byte each, the first one in the lowest: pairs, fours, all. */
+static inline uint32_t join_digits(uint64_t v)
+{
+	v = (v * 10 + (v >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
+	v = (v * 100 + (v >> 16)) & UINT64_C(0x0000ffff0000ffff);
+	return (uint32_t)(v * 10000 + (v >> 32));
+}
+
+/* A number of at most eight bytes without sign and exponent, as most are, without a loop. */
+static inline bool short_number(struct span t, double *out)
+{
+	static const double unit[EIGHT] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t v, odd;
+	unsigned at;
+
+	if (t.n - 1 >= EIGHT)
+		return false;
+	/* Filled up with zeros in front; what is above 9 is no digit. */
+	v = (load_few(t.s, t.n) ^ ones * '0') << (EIGHT - t.n) * 8;
+	odd = (v | (v + ones * (0x80 - 10))) & ones * 0x80;
+	if (!odd) {
+		*out = join_digits(v);
+		return true;
+	}
+	at = (unsigned)__builtin_ctzll(odd) - 7;
+	if ((odd & (odd - 1)) || (v >> at & UINT8_MAX) != ('.' ^ '0') || t.n == 1)
+		return false;
+	/* The digits before the point move onto it. */
+	*out = join_digits(v >> at >> 8 << at << 8 | (v & ((UINT64_C(1) << at) - 1)) << 8) /
+	       unit[EIGHT - 1 - at / 8];
+	return true;
+}
+
 bool num_whole(struct span t, double *out)
 {
 	struct decimal d;
 	size_t used;
 
 	t = span_trim(t);
+	if (short_number(t, out))
+		return true;
 	used = few_digits(&d, t);
 	if (!used)
 		return num_scan(t, out, &used) == NUM_FINITE && used == t.n;

@@ -248,7 +248,9 @@ static size_t one_prefix(struct span t, struct input_origin *o)
 		n++;
 	if (!n || n == t.n)
 		return 0;
-	return t.s[n] == ':' ? pdsh_host(t, n, o) : t.s[n] == ' ' ? compose_service(t, n, o) : 0;
+	if (t.s[n] == ':')
+		return pdsh_host(t, n, o);
+	return t.s[n] == ' ' && is_digit(t.s[n - 1]) ? compose_service(t, n, o) : 0;
 }
 
 size_t input_prefix(struct span t, struct input_origin *o)

@@ -316,8 +316,12 @@ static bool ends_whole(const struct input_line *l)
 
 static bool has_time(struct span t)
 {
-	struct span unit = span_after(t, "elapsed time per iteration (");
+	struct span at = span_after(t, "elapsed"), unit;
 
+	if (!at.s)
+		return false;
+	t = (struct span){at.s - strlen("elapsed"), at.n + strlen("elapsed")};
+	unit = span_after(t, "elapsed time per iteration (");
 	return span_starts(unit, "ms):") || span_starts(unit, "s):") ||
 	       (!unit.s && span_has(t, "elapsed_time_per_iteration_ms="));
 }
@@ -340,9 +344,10 @@ static bool iteration_line(struct train_state *st, struct emit *o, const struct 
 	int n = find_records(t, &tag.step, &f, &start);
 
 	if (!n) {
-		if (has_time(t))
-			emit_bad(o, "an iteration without its head: two writers in one line?");
-		return has_time(t);
+		if (!has_time(t))
+			return false;
+		emit_bad(o, "an iteration without its head: two writers in one line?");
+		return true;
 	}
 	/* NeMo counts "iteration 0/999 |" too. */
 	if (!span_has(f, "consumed samples:") && !has_time(f) && n == 1 &&
@@ -518,17 +523,18 @@ static bool memory_line(struct emit *o, const struct input_line *l)
 	static const struct {
 		const char *key, *metric;
 		double scale;
-	} fields[] = {{"| allocated:", "mem_allocated_gib", 1.0 / 1024},
-		      {"| max allocated:", "mem_peak_allocated_gib", 1.0 / 1024},
-		      {"| reserved:", "mem_reserved_gib", 1.0 / 1024},
-		      {"| max reserved:", "mem_peak_reserved_gib", 1.0 / 1024},
-		      {"| mem-allocated-gigabytes:", "mem_allocated_gib", 1e9 / (1 << 30)},
-		      {"| mem-reserved-gigabytes:", "mem_reserved_gib", 1e9 / (1 << 30)},
-		      {"| mem-max-allocated-gigabytes:", "mem_peak_allocated_gib", 1e9 / (1 << 30)},
-		      {"| mem-max-active-gigabytes:", "mem_peak_active_gib", 1e9 / (1 << 30)},
-		      {"| mem-max-reserved-gigabytes:", "mem_peak_reserved_gib", 1e9 / (1 << 30)},
-		      {"| mem-alloc-retires:", "alloc_retries", 1}};
-	struct span all = input_span(l), t = span_after(all, "after "), head = t;
+	} fields[] = {{"allocated", "mem_allocated_gib", 1.0 / 1024},
+		      {"max allocated", "mem_peak_allocated_gib", 1.0 / 1024},
+		      {"reserved", "mem_reserved_gib", 1.0 / 1024},
+		      {"max reserved", "mem_peak_reserved_gib", 1.0 / 1024},
+		      {"mem-allocated-gigabytes", "mem_allocated_gib", 1e9 / (1 << 30)},
+		      {"mem-reserved-gigabytes", "mem_reserved_gib", 1e9 / (1 << 30)},
+		      {"mem-max-allocated-gigabytes", "mem_peak_allocated_gib", 1e9 / (1 << 30)},
+		      {"mem-max-active-gigabytes", "mem_peak_active_gib", 1e9 / (1 << 30)},
+		      {"mem-max-reserved-gigabytes", "mem_peak_reserved_gib", 1e9 / (1 << 30)},
+		      {"mem-alloc-retires", "alloc_retries", 1}};
+	struct span all = input_span(l), t = span_after(all, "after "), head = t, f, key;
+	struct span at[ARRAY_LEN(fields)] = {{NULL, 0}};
 	struct emit_tag tag = EMIT_NONE;
 	double v;
 
@@ -538,8 +544,17 @@ static bool memory_line(struct emit *o, const struct input_line *l)
 	tag.step = train_step(v);
 	if (train_number(l, all, "[Rank ", "]", &v) && v >= 0 && v < 1e7)
 		o->rank = (int)v;
+	span_next(&t, "|", &f);
+	while (span_next(&t, "|", &f)) {
+		if (!span_starts(f, " ") || !span_next(&f, ":", &key) || !f.s)
+			continue;
+		for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+			if (!at[i].s && span_eq((struct span){key.s + 1, key.n - 1}, fields[i].key))
+				at[i] = f;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-		train_emit(o, l, t, fields[i].key, "|", fields[i].metric, fields[i].scale, &tag);
+		if (train_field(l, at[i], "|", &f))
+			emit_token(o, fields[i].metric, f, fields[i].scale, &tag);
 	return true;
 }
 

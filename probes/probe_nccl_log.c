@@ -619,7 +619,7 @@ static bool is_wanted(void *ctx, struct span line)
 	if (span_starts(mark, "INFO Channel "))
 		r->found = UINT32_C(1) << KIND_CHANNEL;
 	else if (span_starts(mark, "INFO "))
-		r->found = trigger_scan(r->words, mark);
+		r->found = trigger_scan(r->words, mark, 0);
 	else if (span_has(line, "Watchdog "))
 		r->found = UINT32_C(1) << KIND_WATCHDOG;
 	return r->found || mark.s;

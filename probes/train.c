@@ -49,13 +49,14 @@ static bool is_wanted(void *ctx, struct span line)
 {
 	struct probe_run *r = ctx;
 
-	r->wanted = trigger_scan(r->words, line);
-	for (uint32_t more = r->with_blocks & ~r->wanted; more; more &= more - 1) {
+	r->wanted = 0;
+	for (uint32_t more = r->with_blocks; more; more &= more - 1) {
 		const struct train_state *st = &r->states[__builtin_ctz(more)];
 
 		if (st->block || st->held.len)
 			r->wanted |= more & -more;
 	}
+	r->wanted = trigger_scan(r->words, line, r->wanted);
 	return r->wanted;
 }
 

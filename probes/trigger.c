@@ -139,17 +139,18 @@ static uint32_t check_short(const struct word *w, struct span line)
 	return 0;
 }
 
-uint32_t trigger_scan(const struct trigger *t, struct span line)
+uint32_t trigger_scan(const struct trigger *t, struct span line, uint32_t found)
 {
-	uint32_t found = 0;
-
-	for (size_t i = 0; i + GRAM <= line.n && found != t->all; i += STRIDE) {
+	if (found == t->all)
+		return found;
+	for (size_t i = 0; i + GRAM <= line.n; i += STRIDE) {
 		uint16_t k = t->slots[slot_of(line.s + i)];
 
-		if (k)
-			found |= check(t, line, i, k);
+		if (k && (found |= check(t, line, i, k)) == t->all)
+			return found;
 	}
 	for (uint8_t i = 0; line.n && i < t->n_few; i++)
-		found |= check_short(&t->words[t->few[i]], line);
+		if (!(found & t->words[t->few[i]].bit))
+			found |= check_short(&t->words[t->few[i]], line);
 	return found;
 }

@@ -40,7 +40,9 @@ static void check(const struct trigger *t, const char *text, size_t n)
 	_cleanup_free_ char *own = xmalloc(n + !n); /* an overrun is seen */
 
 	memcpy(own, text, n);
-	assert_int_equal(trigger_scan(t, (struct span){own, n}), one_by_one((struct span){own, n}));
+	for (uint32_t known = 0; known < 8; known++)
+		assert_int_equal(trigger_scan(t, (struct span){own, n}, known),
+				 known | one_by_one((struct span){own, n}));
 }
 
 /* Each word at each place of lines of each length, whole and without its last byte. */
