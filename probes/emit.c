@@ -119,7 +119,7 @@ bool emit_token(struct emit *o, const char *metric, struct span t, double scale,
 void emit_fact(struct emit *o, const char *key, struct span text)
 {
 	size_t n = whole_chars(text.s, text.n, FACT_TEXT_MAX);
-	_cleanup_free_ char *copy = xstrndup(text.n ? text.s : "", n);
+	char copy[FACT_TEXT_MAX + 1];
 	struct probe_fact f = {
 		.key = key,
 		.text = copy,
@@ -131,6 +131,9 @@ void emit_fact(struct emit *o, const char *key, struct span text)
 	};
 
 	o->facts++;
+	if (n)
+		memcpy(copy, text.s, n);
+	copy[n] = '\0';
 	if (o->sink.fact)
 		o->sink.fact(o->sink.ctx, &f);
 }

@@ -97,8 +97,12 @@ static bool known_word(struct jsonl_member *m)
 {
 	struct span w = m->value;
 	size_t used;
-	enum num_kind k = num_scan(w, &m->number, &used);
+	enum num_kind k;
 
+	m->is_number = num_whole(w, &m->number);
+	if (m->is_number)
+		return true;
+	k = num_scan(w, &m->number, &used);
 	m->is_number = k == NUM_FINITE;
 	if (k != NUM_NONE)
 		return used == w.n;

@@ -29,11 +29,13 @@ static bool is_word(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static struct span behind_from(struct span t, size_t i, size_t end, const char *key, size_t k)
+static struct span behind_in(struct span t, size_t places, const char *key, size_t k)
 {
-	for (; i < end; i++)
-		if (t.s[i] == key[0] && span_same(t.s + i, key, k))
-			return (struct span){t.s + i + k, t.n - i - k};
+	const char *end = t.s + places, *p = t.s;
+
+	for (; (p = memchr(p, key[0], (size_t)(end - p))); p++)
+		if (span_same(p, key, k))
+			return (struct span){p + k, t.n - (size_t)(p - t.s) - k};
 	return (struct span){NULL, 0};
 }
 
@@ -48,7 +50,7 @@ struct span span_behind(struct span t, const char *key, size_t k)
 		return k ? (struct span){NULL, 0} : t;
 	places = t.n - k + 1;
 	if (places < VEC_BYTES)
-		return behind_from(t, 0, places, key, k);
+		return behind_in(t, places, key, k);
 	const vec first = vec_of(key[0]), mid = vec_of(key[k / 2]), last = vec_of(key[k - 1]);
 
 	for (size_t i = 0; i < places; i += VEC_BYTES) {
@@ -68,6 +70,21 @@ struct span span_behind(struct span t, const char *key, size_t k)
 	return (struct span){NULL, 0};
 }
 
+/* Where the first blank of t is from i on, or t.n. */
+static size_t blank_at(struct span t, size_t i)
+{
+	for (; i + VEC_BYTES <= t.n; i += VEC_BYTES) {
+		vec v = vec_load(t.s + i);
+		uint32_t blanks = vec_bits((v == vec_of(' ')) | (v == vec_of('\t')));
+
+		if (blanks)
+			return i + (unsigned)__builtin_ctz(blanks);
+	}
+	while (i < t.n && !span_is_blank(t.s[i]))
+		i++;
+	return i;
+}
+
 bool span_word(struct span *t, struct span *word)
 {
 	size_t i = 0, start;
@@ -79,8 +96,7 @@ bool span_word(struct span *t, struct span *word)
 	while (i < t->n && span_is_blank(t->s[i]))
 		i++;
 	start = i;
-	while (i < t->n && !span_is_blank(t->s[i]))
-		i++;
+	i = blank_at(*t, i);
 	*word = (struct span){t->s + start, i - start};
 	*t = (struct span){t->s + i, t->n - i};
 	return word->n > 0;
@@ -411,15 +427,21 @@ const char *num_missing(struct span t)
 		t = span_trim((struct span){t.s + 1, t.n - 2});
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (words[i].word.n == t.n &&
-		    (t.n == 0 || strncasecmp(words[i].word.s, t.s, t.n) == 0))
+		    (t.n == 0 || ((words[i].word.s[0] ^ t.s[0]) & ~0x20) == 0) &&
+		    strncasecmp(words[i].word.s, t.n ? t.s : "", t.n) == 0)
 			return words[i].why;
 	return NULL;
 }
 
 bool num_metric_name(struct span t)
 {
-	for (size_t i = 0; i < t.n; i++)
-		if (!is_digit(t.s[i]) && !(t.s[i] >= 'a' && t.s[i] <= 'z') && t.s[i] != '_')
-			return false;
-	return t.n > 0 && t.n <= NUM_METRIC_NAME_MAX;
+	static const bool are[UINT8_MAX + 1] = {
+		['0' ... '9'] = true, ['a' ... 'z'] = true, ['_'] = true};
+	size_t i = 0;
+
+	if (!t.n || t.n > NUM_METRIC_NAME_MAX)
+		return false;
+	while (i < t.n && are[(unsigned char)t.s[i]])
+		i++;
+	return i == t.n;
 }

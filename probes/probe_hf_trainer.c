@@ -224,6 +224,8 @@ static void head_line(struct train_state *st, struct span t)
 {
 	double v;
 
+	if (!span_has(t, " = "))
+		return;
 	if (head_number(t, "Total optimization steps = ", &v)) {
 		st->total = (int64_t)v;
 		st->told = true;

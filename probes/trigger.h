@@ -16,7 +16,8 @@ struct trigger *trigger_new(void);
 void trigger_free(struct trigger *t); /* NULL is fine */
 /* From now on `word` (borrowed, not empty) sets bit `id`. */
 void trigger_add(struct trigger *t, const char *word, unsigned id);
-/* `found`, the bits that are set whatever the line holds, and those of all words that occur in it. */
+/* `found`, the bits that are set whatever the line holds, and those of all words that occur in it.
+ */
 uint32_t trigger_scan(const struct trigger *t, struct span line, uint32_t found);
 
 #endif
