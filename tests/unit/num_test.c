@@ -190,6 +190,32 @@ static void test_as_libc(void **state)
 }
 
 /* Texts and keys of two letters, so that they nearly match everywhere. */
+/* The short ones, which are read at once: any text of the bytes of numbers and of their neighbours.
+ */
+static void test_whole_as_scan(void **state)
+{
+	static const char bytes[] = "0123456789..00-e/:\xb0\x8e ";
+	struct rng r = rng_at(13, 0, 0, 0);
+
+	(void)state;
+	for (int k = 0; k < 50000; k++) {
+		size_t n = rng_below(&r, 12), kinds = rng_below(&r, 3) ? 12 : sizeof(bytes) - 1,
+		       used;
+		_cleanup_free_ char *own = xmalloc(n + !n); /* an overrun is seen */
+		double v = 0, want = 0;
+		struct span t = {own, n};
+		bool whole;
+
+		for (size_t i = 0; i < n; i++)
+			own[i] = bytes[rng_below(&r, kinds)];
+		t = span_trim(t);
+		whole = num_scan(t, &want, &used) == NUM_FINITE && used == t.n;
+		assert_int_equal(num_whole((struct span){own, n}, &v), whole);
+		if (whole && v != want)
+			fail_msg("%.*s is read as %.17g", (int)n, own, v);
+	}
+}
+
 static void test_behind_as_memmem(void **state)
 {
 	struct rng r = rng_at(12, 0, 0, 0);
@@ -213,10 +239,15 @@ static void test_behind_as_memmem(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_thousands),
-		cmocka_unit_test(test_locale),  cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_spans),   cmocka_unit_test(test_no_text),
-		cmocka_unit_test(test_as_libc), cmocka_unit_test(test_behind_as_memmem),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_thousands),
+		cmocka_unit_test(test_locale),
+		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_no_text),
+		cmocka_unit_test(test_as_libc),
+		cmocka_unit_test(test_whole_as_scan),
+		cmocka_unit_test(test_behind_as_memmem),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,10 +97,10 @@ static void test_one_bit_of_many_words(void **state)
 	trigger_add(t, "seq_length", 3);
 	trigger_add(t, "iteration", 3);
 	trigger_add(t, "time (ms)", 31);
-	assert_int_equal(trigger_scan(t, span_of(" iteration 1 of seq_length")), 8);
-	assert_int_equal(trigger_scan(t, span_of("time (ms) of an iteration")),
+	assert_int_equal(trigger_scan(t, span_of(" iteration 1 of seq_length"), 0), 8);
+	assert_int_equal(trigger_scan(t, span_of("time (ms) of an iteration"), 0),
 			 8 | UINT32_C(1) << 31);
-	assert_int_equal(trigger_scan(t, span_of("iteratio time (ms")), 0);
+	assert_int_equal(trigger_scan(t, span_of("iteratio time (ms"), 0), 0);
 	trigger_free(t);
 }
 
