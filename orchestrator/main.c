@@ -53,6 +53,7 @@ static const struct cmd *find(const char *name)
 static int unknown(const char *name)
 {
 	_cleanup_free_ const char **names = NULL;
+	_cleanup_free_ char *shown = NULL;
 	size_t n = 0, cap = 0;
 	const char *near;
 
@@ -65,7 +66,8 @@ static int unknown(const char *name)
 	names = xgrow(names, n, &cap, sizeof *names);
 	names[n] = NULL;
 	near = str_nearest(name, names);
-	fprintf(stderr, "fettle: error: there is no command `%s`", name);
+	shown = cmd_word(name);
+	fprintf(stderr, "fettle: error: there is no command `%s`", shown);
 	if (near)
 		fprintf(stderr, "; did you mean `%s`?", near);
 	fputs("\nTry `fettle --help`.\n", stderr);
@@ -117,8 +119,10 @@ static int command_line(int argc, char **argv)
 	if (argv[i][0] == '/' && argc == i + 1)
 		return detach_main(argv[i]);
 	if (argv[i][0] == '-') {
+		_cleanup_free_ char *shown = cmd_word(argv[i]);
+
 		fprintf(stderr, "fettle: error: unknown option `%s`\nTry `fettle --help`.\n",
-			argv[i]);
+			shown);
 		return EXIT_USAGE;
 	}
 	return dispatch(argc - i, argv + i);

@@ -24,8 +24,12 @@ extern const struct cmd *const cmd_table[]; /* generated; NULL-terminated, by na
 
 /* The options and arguments of a command, the first thing that its run() does: argp_parse(), or the
  * answer to a shell that completes the line (complete.h). It ends the program where either says so.
+ * Arguments that an error names cannot act on a terminal.
  */
 void cmd_parse(const struct argp *argp, int argc, char **argv, void *input);
+
+/* An argument made fit to print; heap. */
+char *cmd_word(const char *arg);
 
 /* Print "fettle NAME: error: TEXT" for e on stderr and return the exit status of its code. */
 int cmd_fail(const struct cmd *c, const struct err *e);

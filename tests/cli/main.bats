@@ -52,6 +52,33 @@ bats_require_minimum_version 1.5.0
 	[ "$status" -eq 2 ]
 }
 
+@test "control characters of arguments do not reach the terminal: commands, options and their values" {
+	evil=$'\033[2J\a\302\233'
+	clean() { # ARGUMENT...: status 2; nothing acts
+		run "$FETTLE" "$@"
+		[ "$status" -eq 2 ] || { echo "$1: status $status: $output"; return 1; }
+		[[ ${output//$'\n'/} != *[[:cntrl:]]* && $output != *$'\302\233'* ]] || { cat -v <<<"$*: $output"; return 1; }
+	}
+	shows() {
+		clean "$@"
+		[[ $output == *'\x1b[2J'* ]] || { echo "$*: $output"; return 1; }
+	}
+	shows "$evil"
+	shows "--$evil"
+	shows help "$evil"
+	shows run a "b$evil"
+	clean status "-$evil"
+	declare -A tried
+	for command in $("$FETTLE" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+		# each option with a value; the last word keeps the command from running whatever is taken
+		for option in $("$FETTLE" "$command" --usage | grep -oE -- '--[a-z-]+='); do
+			[ -n "${tried[$option]}" ] || clean "$command" "$option$evil" "--$evil"
+			tried[$option]=1
+		done
+		shows "$command" "--$evil"
+	done
+}
+
 @test "output that cannot be written is an error" {
 	run sh -c '"$FETTLE" --help >/dev/full'
 	[ "$status" -eq 4 ]
