@@ -10,16 +10,19 @@ struct dcgm_field {
 	int id;
 	const char *name;     /* of DCGM 4.6, without "DCGM_FI_" */
 	const char *old_name; /* before it, or NULL */
+	const char *legacy;   /* of the exporter before 2.0, without "dcgm_"; NULL: as old_name */
 	const char *column;   /* of dmon */
 	const char *metric;
 	double scale;
 };
 
-const struct dcgm_field *dcgm_by_name(struct span name);     /* "DCGM_FI_DEV_GPU_UTIL" */
+/* "DCGM_FI_DEV_GPU_UTIL", or "dcgm_gpu_utilization" of the exporter before 2.0. */
+const struct dcgm_field *dcgm_by_name(struct span name);
 const struct dcgm_field *dcgm_by_column(struct span column); /* "SMACT" */
 
 /* A number that stands for "none" in DCGM: blank, not found, not supported, not permitted (of 32
- * and 64 bit integers and of doubles). NULL when it is a real one. */
-const char *dcgm_blank(double v);
+ * and 64 bit integers and of doubles). A memory of 0 C is one without a sensor. NULL when it is a
+ * real one. */
+const char *dcgm_blank(const struct dcgm_field *f, double v);
 
 #endif

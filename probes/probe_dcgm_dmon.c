@@ -49,8 +49,8 @@ static void emit_cell(struct emit *o, const struct dcgm_field *f, struct span t,
 
 	if (span_eq(t, "N/W"))
 		emit_missing(o, f->metric, "not watched", tag);
-	else if (num_whole(t, &v) && dcgm_blank(v))
-		emit_missing(o, f->metric, dcgm_blank(v), tag);
+	else if (num_whole(t, &v) && dcgm_blank(f, v))
+		emit_missing(o, f->metric, dcgm_blank(f, v), tag);
 	else if (!emit_token(o, f->metric, t, f->scale, tag))
 		emit_bad(o, "a cell holds no number");
 }

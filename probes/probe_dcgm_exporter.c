@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * dcgm-exporter: Prometheus text (0.0.4 and OpenMetrics), one or more scrapes in one text, with the
- * names of DCGM before and since 4.6. DCGM's blanks (9223372036854775794 and the like) are missing
- * values, not numbers. A sample's own time is in milliseconds; a line that is a date, as scripts
- * write it before a scrape, is the time of what follows it.
+ * names of DCGM before and since 4.6, and those of the exporter before 2.0. DCGM's blanks
+ * (9223372036854775794 and the like) are missing values, not numbers. A sample's own time is in
+ * milliseconds; a line that is a date, as scripts write it before a scrape, is the time of what
+ * follows it.
  *
  * Labels: gpu, gpu_i (the instance of MIG), host.
  */
@@ -43,7 +44,7 @@ static bool next_label(struct span *t, struct span *name, struct span *value)
 static bool take_labels(struct span *t, struct emit_labels *ls)
 {
 	static const char *const keep[][2] = {
-		{"gpu", "gpu"}, {"GPU_I_ID", "gpu_i"}, {"Hostname", "host"}};
+		{"gpu", "gpu"}, {"GPU_I_ID", "gpu_i"}, {"Hostname", "host"}, {"hostname", "host"}};
 	struct span name, value;
 
 	if (!t->n || t->s[0] != '{')
@@ -66,8 +67,8 @@ static void emit_sample(struct emit *o, const struct dcgm_field *f, struct span 
 {
 	double v;
 
-	if (num_whole(number, &v) && dcgm_blank(v))
-		emit_missing(o, f->metric, dcgm_blank(v), tag);
+	if (num_whole(number, &v) && dcgm_blank(f, v))
+		emit_missing(o, f->metric, dcgm_blank(f, v), tag);
 	else if (!emit_token(o, f->metric, number, f->scale, tag))
 		emit_bad(o, "a sample that is no number");
 }
@@ -108,6 +109,7 @@ static int exporter_sniff(const char *head, size_t n)
 	struct span t = {head, n};
 
 	return span_has(t, "# TYPE DCGM_FI_") || span_has(t, "# HELP DCGM_FI_") ? 97
+	       : span_has(t, "# TYPE dcgm_")                                    ? 90
 	       : span_has(t, "DCGM_FI_DEV_") && span_has(t, "{gpu=\"")          ? 80
 										: 0;
 }

@@ -18,8 +18,9 @@ static void test_fixture(void **state)
 static void test_odd(void **state)
 {
 	struct findings f = findings_text(
-		&probe_dcgm_dmon, "# Entity  GRACT  FOO  DRAMA\n      Id\n    GPU 0  N/W  7  0.25\n"
-				  "GPU 1 0.5 7\nSwitch 0 1 2 3\nGPU 0 0.5 7 0.5");
+		&probe_dcgm_dmon,
+		"# Entity  GRACT  FOO  DRAMA\n      Id\n    GPU 0  N/W  7  0.25\n"
+		"GPU 1 0.5 7\nSwitch 0 1 2 3\nGPU 0 LINK 3 0.5 7 0.5\nGPU 0 0.5 7 0.5");
 
 	(void)state;
 	check_status(&f, PROBE_PARTIAL);

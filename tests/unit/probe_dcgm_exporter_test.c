@@ -35,9 +35,39 @@ static void test_odd(void **state)
 	findings_free(&f);
 }
 
+/* Before 2.0 the exporter had names of its own; since 4.6 a host is "hostname". */
+static void test_versions(void **state)
+{
+	static const char
+		old[] = "# HELP dcgm_gpu_temp GPU temperature (in C).\n"
+			"# TYPE dcgm_gpu_temp gauge\n"
+			"dcgm_gpu_temp{gpu=\"0\",uuid=\"GPU-8f640a3c\"} 34\n"
+			"dcgm_total_energy_consumption{gpu=\"0\",uuid=\"GPU-8f\"} 7.824e+06\n"
+			"dcgm_fi_prof_pipe_tensor_active{gpu=\"1\",uuid=\"GPU-9\"} 0.5\n"
+			"dcgm_exporter_other{gpu=\"0\"} 1\n";
+	struct findings f = findings_text(&probe_dcgm_exporter, old);
+
+	(void)state;
+	assert_ptr_equal(probe_sniff(old, strlen(old)), &probe_dcgm_exporter);
+	check_status(&f, PROBE_OK);
+	check_at(&f, "gpu_temp_c", -1, "gpu=0", 34);
+	check_at(&f, "gpu_energy_j_total", -1, "gpu=0", 7824);
+	check_at(&f, "tensor_active", -1, "gpu=1", 0.5);
+	findings_free(&f);
+	f = findings_text(&probe_dcgm_exporter,
+			  "DCGM_FI_DEV_GPU_UTIL{gpu=\"3\",UUID=\"GPU-1\",hostname=\"n7\"} 81\n"
+			  "DCGM_FI_DEV_MEMORY_TEMP{gpu=\"3\",UUID=\"GPU-1\"} 0\n"
+			  "DCGM_FI_DEV_GPU_TEMP{gpu=\"3\",UUID=\"GPU-1\"} 0\n");
+	check_at(&f, "gpu_util_pct", -1, "gpu=3,host=n7", 81);
+	check_missing(&f, "gpu_mem_temp_c", -1, "gpu=3", "not supported");
+	check_at(&f, "gpu_temp_c", -1, "gpu=3", 0);
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_fixture),
 		cmocka_unit_test(test_odd),
 	};

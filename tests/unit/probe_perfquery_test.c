@@ -36,9 +36,25 @@ static void test_broken(void **state)
 	findings_free(&f);
 }
 
+/* What is below another heading is of no port that was named. */
+static void test_other_headings(void **state)
+{
+	struct findings f = findings_text(
+		&probe_perfquery, "# Port counters: Lid 7 port 1 (CapMask: 0x1400)\n"
+				  "PortXmitWait:....................2\n"
+				  "# Port counters: DR path slid 65535; dlid 65535; 0,1 port 2\n"
+				  "PortXmitWait:....................3\n");
+
+	(void)state;
+	check_at(&f, "ib_xmit_wait_ticks_total", -1, "lid=7,port=1", 2);
+	assert_int_equal(found_count(&f, "ib_xmit_wait_ticks_total"), 1);
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_other_headings),
 		cmocka_unit_test(test_fixture),
 		cmocka_unit_test(test_broken),
 	};
