@@ -449,6 +449,18 @@ static bool screen_cells(const struct dstat *st, struct span t, struct cells *c)
 	return !t.s;
 }
 
+/* "10-02 17:04:49|      |     ": pcp-dstat has no mean since boot and leaves its first row blank.
+ */
+static bool is_blank_row(struct span t)
+{
+	struct span cells = span_after(t, "|");
+
+	for (size_t i = 0; i < cells.n; i++)
+		if (!strchr(" |:", cells.s[i]))
+			return false;
+	return cells.n > 0 && is_row(t);
+}
+
 /* dool draws its frames with characters of three bytes: as dstat's own. False: t has none. */
 static bool without_frames(struct span *t, char out[FRAMED_BYTES])
 {
@@ -476,7 +488,7 @@ static void screen_line(struct dstat *st, struct emit *o, const struct input_lin
 {
 	char text[FRAMED_BYTES];
 	struct span t = input_span(l);
-	bool opens[DSTAT_COLS], framed = without_frames(&t, text);
+	bool opens[DSTAT_COLS] = {false}, framed = without_frames(&t, text);
 	struct cells c;
 
 	if (screen_groups(t, &c, opens)) {
@@ -488,6 +500,8 @@ static void screen_line(struct dstat *st, struct emit *o, const struct input_lin
 		st->n_groups = 0;
 	} else if (st->n_names && !st->n_groups && memchr(t.s, '|', t.n)) {
 		screen_names(st, t);
+	} else if (st->n_groups && !st->rows && is_blank_row(t)) {
+		st->rows = 1;
 	} else if (st->n_groups && screen_cells(st, t, &c) && is_row(c.v[0])) {
 		if (st->traffic == TRAFFIC_BYTES && span_trim(c.v[0]).n == 15)
 			st->traffic = TRAFFIC_UNKNOWN; /* dool's time, before it drew frames */
@@ -524,7 +538,7 @@ static void clear(void *state)
 static int score(struct span line)
 {
 	char text[FRAMED_BYTES];
-	bool opens[DSTAT_COLS];
+	bool opens[DSTAT_COLS] = {false};
 	struct cells c;
 
 	if (is_title(line))

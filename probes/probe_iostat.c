@@ -230,6 +230,9 @@ static bool take_header(struct iostat *st, const struct words *w)
 		return false;
 	if (device >= 0 && w->n > 2) {
 		table = TABLE_DISK;
+	} else if (w->n && span_eq(w->v[0], "Filesystem:")) { /* NFS, of -n before sysstat 10.1 */
+		st->table = TABLE_NONE;
+		return true;
 	} else if (w->n > 2 && span_eq(w->v[0], "avg-cpu:")) {
 		table = TABLE_CPU;
 		device = -1;

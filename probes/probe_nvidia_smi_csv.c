@@ -117,6 +117,7 @@ static bool is_header(struct span t)
 {
 	struct span f;
 	size_t n = 0, known = 0;
+	bool unit = t.n && t.s[t.n - 1] == ']';
 
 	while (span_next(&t, ",", &f)) {
 		struct span name = bare_name(f);
@@ -125,7 +126,7 @@ static bool is_header(struct span t)
 			return false;
 		known += field_of(name) != NULL;
 	}
-	return n >= 2 && known >= 1;
+	return known >= 1 && (n >= 2 || unit); /* one column alone is one with a unit */
 }
 
 /* A second column of the same metric loses against one of a lower rank. */
@@ -262,6 +263,13 @@ static bool error_line(struct probe_run *r, struct span t)
 	return false;
 }
 
+static bool is_value(struct span t)
+{
+	double v;
+
+	return num_missing(t) || num_scan(t, &v, NULL) == NUM_FINITE;
+}
+
 static void row_line(struct probe_run *r, const struct input_line *l)
 {
 	struct span t = input_span(l), f, *cell = xcalloc(r->n, sizeof(*cell));
@@ -272,6 +280,9 @@ static void row_line(struct probe_run *r, const struct input_line *l)
 			cell[n] = span_trim(f);
 		n++;
 	}
+	/* With one column any line has as many: what is no value is another writer's. */
+	if (r->n == 1 && !is_value(cell[0]))
+		n = 0;
 	if (n == r->n && (!r->timed || when_parse(cell[0]) >= 0))
 		emit_row(r, l, cell);
 	else if (r->timed && when_parse(cell[0]) >= 0)

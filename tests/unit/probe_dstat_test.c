@@ -114,6 +114,13 @@ static void test_dool_screen(void **state)
 	check_at(&f, "cpu_user_pct", -1, NULL, 3);
 	check_at(&f, "disk_write_bytes_per_s", -1, "device=all", 2048);
 	findings_free(&f);
+	/* Its first row is blank: the next one is no mean since boot. */
+	f = findings_text(&probe_dstat, "----system---- -dsk/total-\n     time     | read  writ\n"
+					"10-02 17:04:49|           \n10-02 17:04:50|   0  235k\n"
+					"10-02 17:04:51|   0     0 \n");
+	assert_int_equal(found_count(&f, "disk_write_bytes_per_s"), 2);
+	check_at(&f, "disk_write_bytes_per_s", -1, "device=all", 235 * 1024);
+	findings_free(&f);
 }
 
 int main(void)

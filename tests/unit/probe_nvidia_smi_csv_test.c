@@ -124,6 +124,15 @@ static void test_old_and_bus(void **state)
 	check_at(&f, "gpu_mem_used_mib", -1, "gpu=0000:02:00.0", 11);
 	check_at(&f, "gpu_util_pct", -1, "gpu=0000:03:00.0", 4);
 	findings_free(&f);
+	f = findings_text(&probe_nvidia_smi_csv,
+			  "utilization.gpu [%]\n97 %\nepoch 1 of 3\n[N/A]\n91 %\n");
+	check_status(&f, PROBE_OK);
+	assert_int_equal(found_count(&f, "gpu_util_pct"), 3); /* one of them is missing */
+	check_at(&f, "gpu_util_pct", -1, NULL, 97);
+	findings_free(&f);
+	f = findings_text(&probe_nvidia_smi_csv, "name\nx\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
 	f = findings_text(&probe_nvidia_smi_csv, "pci.bus_id, uuid, index, utilization.gpu [%]\n"
 						 "0000:02:00.0, GPU-1, 0, 3 %\n");
 	check_at(&f, "gpu_util_pct", -1, "gpu=0", 3);
