@@ -33,15 +33,38 @@ static const struct alias table[] = {
 	{"train/grad_norm", "grad_norm", 1},
 	{"Train/Samples/train_loss", "loss", 1},
 	{"Train/Samples/loss_scale", "loss_scale", 1},
-	{"eval_loss", "val_loss", 1},
 	{"eval/loss", "val_loss", 1},
 	{"val/loss", "val_loss", 1},
 };
 
+static const struct alias own[] = {
+	/* torchtune's DiskLogger */
+	{"tokens_per_second_per_gpu", "throughput_tokens_per_s_per_gpu", 1},
+	{"peak_memory_active", "mem_peak_active_gib", 1},
+	{"peak_memory_alloc", "mem_peak_allocated_gib", 1},
+	{"peak_memory_reserved", "mem_peak_reserved_gib", 1},
+	/* LLaMA-Factory's trainer_log.jsonl */
+	{"vram_allocated", "mem_peak_allocated_gib", 1},
+	{"vram_reserved", "mem_peak_reserved_gib", 1},
+	{"eval_loss", "val_loss", 1},
+};
+
+static const struct alias *find(const struct alias *t, size_t n, struct span key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (span_eq(key, t[i].key))
+			return &t[i];
+	return NULL;
+}
+
+const struct alias *alias_find_own(struct span key)
+{
+	return find(own, ARRAY_LEN(own), key);
+}
+
 const struct alias *alias_find(struct span key)
 {
-	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		if (span_eq(key, table[i].key))
-			return &table[i];
-	return NULL;
+	const struct alias *a = find(table, ARRAY_LEN(table), key);
+
+	return a ? a : alias_find_own(key);
 }

@@ -16,5 +16,8 @@ struct alias {
 
 /* NULL when the name is none of theirs. */
 const struct alias *alias_find(struct span key);
+/* The same for a name that could be a metric's own, and in JSON lines is that too: those of files
+ * that a logger writes (torchtune, LLaMA-Factory). */
+const struct alias *alias_find_own(struct span key);
 
 #endif

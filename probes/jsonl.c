@@ -160,14 +160,17 @@ bool jsonl_valid(struct span text)
 /* Members that say what the others belong to. */
 struct origin {
 	int64_t step, t_us, rank;
+	int64_t other; /* the step under another logger's name */
 };
 
 static void take_origin(struct origin *w, const struct jsonl_member *m)
 {
-	int64_t *is = span_eq(m->key, "step")   ? &w->step
-		      : span_eq(m->key, "t_us") ? &w->t_us
-		      : span_eq(m->key, "rank") ? &w->rank
-						: NULL;
+	int64_t *is = span_eq(m->key, "step")            ? &w->step
+		      : span_eq(m->key, "current_steps") ? &w->other /* LLaMA-Factory */
+		      : span_eq(m->key, "_step")         ? &w->other /* Weights & Biases */
+		      : span_eq(m->key, "t_us")          ? &w->t_us
+		      : span_eq(m->key, "rank")          ? &w->rank
+							 : NULL;
 	int64_t v;
 
 	if (is && m->is_number && num_whole_i64(m->value, &v) && v >= 0 &&
@@ -211,12 +214,13 @@ static void emit_member(struct emit *o, const struct jsonl_member *m, const stru
 static void emit_any(struct emit *o, const struct jsonl_member *m, const struct emit_tag *tag)
 {
 	bool own = num_metric_name(m->key);
-	const struct alias *a = own ? NULL : alias_find(m->key);
+	const struct alias *a = own ? alias_find_own(m->key) : alias_find(m->key);
 
 	if (a && m->kind == JSONL_WORD)
 		emit_token(o, a->metric, m->value, a->scale, tag);
-	if (own && m->kind != JSONL_NESTED && !span_eq(m->key, "step") &&
-	    !span_eq(m->key, "t_us") && !span_eq(m->key, "rank"))
+	if (own && m->kind != JSONL_NESTED && m->key.s[0] != '_' && !span_eq(m->key, "step") &&
+	    !span_eq(m->key, "t_us") && !span_eq(m->key, "rank") &&
+	    !span_eq(m->key, "current_steps"))
 		emit_member(o, m, tag);
 }
 
@@ -224,7 +228,7 @@ bool jsonl_emit(struct emit *o, const struct input_line *l, bool needs_step)
 {
 	struct jsonl_member kept[KEPT_MAX], m;
 	struct jsonl j = {.rest = input_span(l)}, behind = j;
-	struct origin w = {-1, -1, -1};
+	struct origin w = {-1, -1, -1, -1};
 	struct emit_tag tag = EMIT_NONE;
 	size_t n = 0;
 	int r;
@@ -238,7 +242,7 @@ bool jsonl_emit(struct emit *o, const struct input_line *l, bool needs_step)
 	}
 	if (r < 0 || (w.step < 0 && needs_step))
 		return false;
-	tag.step = w.step;
+	tag.step = w.step >= 0 ? w.step : w.other;
 	tag.t_us = w.t_us;
 	if (w.rank >= 0)
 		o->rank = (int)w.rank;

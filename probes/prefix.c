@@ -112,6 +112,25 @@ static size_t torch_tag(struct span t, struct input_origin *o)
 	return i + n + 2;
 }
 
+/* torchrun with the template that its own documents name: "[trainer3|1]:", the role with the rank,
+ * and the rank within the node. */
+static size_t role_tag(struct span t, struct input_origin *o)
+{
+	size_t i = 1, n;
+	int rank, local;
+
+	while (i < t.n && i <= INPUT_HOST_MAX && t.s[i] >= 'a' && t.s[i] <= 'z')
+		i++;
+	if (i == 1 || !(n = digits(t, i, &rank)) || !has(t, i + n, "|"))
+		return 0;
+	i += n + 1;
+	if (!(n = digits(t, i, &local)) || !has(t, i + n, "]:"))
+		return 0;
+	o->rank = rank;
+	o->local_rank = local;
+	return i + n + 2;
+}
+
 /* A host name that is one beyond doubt: a known stem and a number ("epoch-1: " is data). Stems of
  * interfaces (ip6tnl0) need their dash. */
 static bool is_host_name(struct span t, size_t n)
@@ -237,7 +256,9 @@ static size_t one_prefix(struct span t, struct input_origin *o)
 	if (!t.n)
 		return 0;
 	if (t.s[0] == '[')
-		return (n = torch_tag(t, o)) || (n = pod_tag(t, o)) ? n : mpirun_tag(t, o);
+		return (n = torch_tag(t, o)) || (n = role_tag(t, o)) || (n = pod_tag(t, o))
+			       ? n
+			       : mpirun_tag(t, o);
 	if (t.s[0] == '(')
 		return ray_tag(t, o);
 	if ((t.s[0] == ' ' || is_digit(t.s[0])) && (n = srun_label(t, o)))

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * llm.c's train_gpt2:
+ * llm.c's train_gpt2, in C and in Python, newest first, and the main.log that it writes:
  *
  *   step    2/21479 | loss 10.829729 (-1.20z)| norm 15.0011 (+0.31z)| lr 5.71e-06 | 2391.52 ms |
  *       39.9% bf16 MFU | 191824 tok/s
- *   step   10/76 | train loss 4.125000 | norm 1.2500 | lr 3.00e-04 (25.32 ms, 40444 tok/s)
+ *   step    2/20 | train loss 4.125000 | norm 1.2500 | lr 3.00e-04 | (25.32 ms | 40444 tok/s)
+ *   step   10/76: train loss 4.125000 (acc 4.1) norm 1.25 lr 3.00e-04 (25.32 ms, 40444 tok/s)
+ *   step 10: train loss 4.125000 (took 25.32 ms)
  *   val loss 11.006021
+ *   s:10 trl:4.1250 lr:0.000300 norm:1.25
+ *   s:10 tel:4.2500
  *
  * Tokens a second are those of all processes. MFU -100 means that it is not known yet, "(+nanz)"
- * that there is no z score yet.
+ * that there is no z score yet; "acc" is the loss over all processes, which "loss" was not yet.
  */
+#include <string.h>
+
 #include "orchestrator/base/mem.h"
 #include "probes/train.h"
 
-/* "39.9% bf16 MFU": what stands before its "%". */
+/* "39.9%" of "39.9% bf16 MFU". */
 static void take_mfu(struct emit *o, struct span f, const struct emit_tag *tag)
 {
-	struct span percent;
 	double v;
 
-	if (!span_next(&f, "%", &percent) || !num_whole(percent, &v))
+	f.n--;
+	if (!num_whole(f, &v))
 		emit_bad(o, "an MFU that is no number");
 	else if (v < 0)
 		emit_missing(o, "mfu_pct", "not known yet", tag);
@@ -27,65 +33,95 @@ static void take_mfu(struct emit *o, struct span f, const struct emit_tag *tag)
 		emit_value(o, "mfu_pct", v, tag);
 }
 
-/* "(25.32 ms, 40444 tok/s)" behind the learning rate: before August 2024. */
-static bool take_pair(const struct span f, struct emit *o, const struct emit_tag *tag)
+/* A word without the bracket before it and the comma, stroke or bracket behind it. */
+static struct span bare(struct span w)
 {
-	struct span t = span_after(f, "("), ms, rate;
-
-	if (!t.s || !span_has(t, " ms, ") || !span_word(&t, &ms) || !span_word(&t, &rate) ||
-	    !span_word(&t, &rate))
-		return false;
-	if (!span_has(t, "tok/s)") || !emit_token(o, "step_time_ms", ms, 1, tag) ||
-	    !emit_token(o, "throughput_tokens_per_s", rate, 1, tag))
-		emit_bad(o, "a time or rate of a step is no number");
-	return true;
+	if (w.n && w.s[0] == '(')
+		w.s++, w.n--;
+	while (w.n && strchr(",|)", w.s[w.n - 1]))
+		w.n--;
+	return w;
 }
 
-/* One field between strokes. */
-static void take_field(struct emit *o, struct span f, const struct emit_tag *tag)
+/* A number with its name before it or its unit behind it. */
+static void take_word(struct emit *o, struct span before, struct span w, const struct emit_tag *tag)
 {
-	struct span rest = f, word, unit;
-	bool good = true;
+	static const struct {
+		const char *name, *unit, *metric;
+	} keys[] = {
+		{"loss", NULL, "loss"},
+		{"norm", NULL, "grad_norm"},
+		{NULL, "ms", "step_time_ms"},
+		{NULL, "tok/s", "throughput_tokens_per_s"},
+	};
 
-	if (span_has(f, "% ") && span_has(f, " MFU")) {
-		take_mfu(o, span_trim(f), tag);
+	if (before.n && before.s[before.n - 1] == '%') {
+		take_mfu(o, before, tag);
 		return;
 	}
-	if (take_pair(f, o, tag) || !span_word(&rest, &word) || !span_word(&rest, &unit))
-		return;
-	if (span_eq(word, "train") && span_eq(unit, "loss")) {
-		word = unit;
-		if (!span_word(&rest, &unit))
-			return;
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		bool named = keys[i].name && span_eq(before, keys[i].name);
+
+		if ((named || (keys[i].unit && span_eq(w, keys[i].unit))) &&
+		    !emit_token(o, keys[i].metric, named ? w : before, 1, tag))
+			emit_bad(o, "a field of a step holds no number");
 	}
-	if (span_eq(word, "loss"))
-		good = emit_token(o, "loss", unit, 1, tag);
-	else if (span_eq(word, "norm"))
-		good = emit_token(o, "grad_norm", unit, 1, tag);
-	else if (span_eq(unit, "ms"))
-		good = emit_token(o, "step_time_ms", word, 1, tag);
-	else if (span_eq(unit, "tok/s"))
-		good = emit_token(o, "throughput_tokens_per_s", word, 1, tag);
-	if (!good)
-		emit_bad(o, "a field of a step holds no number");
+}
+
+/* "2/21479 |", "10/76:", "10:" at the beginning of t, which moves behind it. */
+static bool take_step(struct span *t, int64_t *step)
+{
+	struct span rest = *t, f, n;
+
+	if (!span_next(&rest, "|:", &f) || !rest.s || !span_next(&f, "/", &n))
+		return false;
+	if ((f.s && !num_whole_i64(f, &(int64_t){0})) || !num_whole_i64(n, step) || *step < 0)
+		return false;
+	*t = rest;
+	return true;
 }
 
 static bool step_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
-	struct span t = span_after(input_span(l), "step "), f;
+	struct span t = span_after(input_span(l), "step "), w, before = {"", 0};
 	struct emit_tag tag = EMIT_NONE;
 
-	if (!t.s || (!span_has(t, "| loss ") && !span_has(t, "| train loss ")) ||
-	    !span_next(&t, "/", &f) || !num_whole_i64(f, &tag.step) || tag.step < 0 ||
-	    !span_next(&t, "|", &f) || !t.s || !num_whole_i64(f, &(int64_t){0}))
+	if (!t.s || !take_step(&t, &tag.step) || (!span_has(t, " ms") && !span_has(t, "| norm ")) ||
+	    !(span_starts(span_trim(t), "loss ") || span_starts(span_trim(t), "train loss ")))
 		return false;
 	st->step = tag.step;
-	while (span_next(&t, "|", &f)) {
-		if (!t.s && !train_is_whole(l, f))
+	while (span_word(&t, &w)) {
+		if (!train_is_whole(l, w) && !strchr("s)", w.s[w.n - 1])) {
 			emit_bad(o, "a step that is cut");
-		else
-			take_field(o, f, &tag);
+			break;
+		}
+		w = bare(w);
+		take_word(o, before, w, &tag);
+		if (w.n)
+			before = w;
 	}
+	return true;
+}
+
+/* "s:10 trl:4.1250 lr:0.000300 norm:1.25", "s:10 tel:4.2500" of main.log. */
+static bool main_log_line(struct train_state *st, struct emit *o, const struct input_line *l)
+{
+	static const struct {
+		const char *key, *metric;
+	} keys[] = {{" trl:", "loss"}, {" tel:", "val_loss"}, {" norm:", "grad_norm"}};
+	struct span t = span_trim(input_span(l)), rest, f;
+	struct emit_tag tag = EMIT_NONE;
+
+	if (!span_starts(t, "s:"))
+		return false;
+	rest = (struct span){t.s + 2, t.n - 2};
+	if (!span_word(&rest, &f) || !num_whole_i64(f, &tag.step) || tag.step < 0)
+		return false;
+	st->step = tag.step;
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (span_has(t, keys[i].key) &&
+		    !train_emit(o, l, t, keys[i].key, " ", keys[i].metric, 1, &tag))
+			emit_bad(o, "a field of a step is cut or no number");
 	return true;
 }
 
@@ -106,10 +142,10 @@ static bool validation_line(struct train_state *st, struct emit *o, const struct
 
 static bool llmc_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
-	return step_line(st, o, l) || validation_line(st, o, l);
+	return step_line(st, o, l) || validation_line(st, o, l) || main_log_line(st, o, l);
 }
 
-static const char *const words[] = {"| loss ", "| train loss ", "val loss ", NULL};
+static const char *const words[] = {"| loss ", " train loss ", "val loss ", " trl:", " tel:", NULL};
 
 const struct train_dialect train_llmc = {
 	.name = "llmc",

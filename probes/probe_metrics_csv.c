@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Tables of metrics with a column "step": Lightning's CSVLogger (metrics.csv), DeepSpeed's
- * csv_monitor, torchtitan's and own ones.
+ * csv_monitor, torchtitan's and own ones; what Weights & Biases exports of a run's history or of a
+ * chart, a column or three a run (label run):
  *
  *   epoch,step,train_loss,val_loss
  *   0,9,1.25,
  *   0,9,,1.5
+ *
+ *   "Step","fast-river-3 - train/loss","fast-river-3 - train/loss__MIN","...__MAX"
+ *   "9","1.25","1.25","1.25"
  *
  * A column is a metric if its name is one ([a-z0-9_]+), or is that of another logger (alias.h). A
  * blank cell is no value at all: loggers of this kind write one line for each call. Cells may be
@@ -24,8 +28,8 @@ enum { COLUMNS_MAX = 256 };
 
 struct column {
 	char *metric; /* NULL: not read */
+	char *run;    /* of a chart's column; NULL none */
 	double scale;
-	bool is_step;
 };
 
 struct probe_run {
@@ -33,6 +37,12 @@ struct probe_run {
 	struct emit out;
 	struct column columns[COLUMNS_MAX];
 	size_t n; /* 0: no header yet */
+	size_t step;
+};
+
+/* Names of the step, the surest first: _step counts what was logged. */
+static const char *const step_names[] = {
+	"step", "train/global_step", "trainer/global_step", "global_step", "Step", "_step",
 };
 
 /* The next cell of t, without its quotes. False at the end. */
@@ -66,59 +76,93 @@ static size_t split(struct span t, struct span *cells)
 	return t.s ? 0 : n;
 }
 
+static size_t step_column(const struct span *cells, size_t n)
+{
+	for (size_t k = 0; k < ARRAY_LEN(step_names); k++)
+		for (size_t i = 0; i < n; i++)
+			if (span_eq(cells[i], step_names[k]))
+				return i;
+	return n;
+}
+
+/* What a column is named after: of "fast-river-3 - train/loss" the part behind the run. */
+static struct span chart_part(struct span name, struct span *run)
+{
+	struct span at = name, rest = name;
+
+	*run = (struct span){NULL, 0};
+	while ((rest = span_after(rest, " - ")).s) {
+		*run = (struct span){name.s, (size_t)(rest.s - name.s) - strlen(" - ")};
+		at = rest;
+	}
+	return at;
+}
+
+static bool is_read(struct span name)
+{
+	for (size_t k = 0; k < ARRAY_LEN(step_names); k++)
+		if (span_eq(name, step_names[k]))
+			return false;
+	return name.n && name.s[0] != '_' && !span_eq(name, "epoch") &&
+	       (num_metric_name(name) || alias_find(name));
+}
+
 static bool is_header(const struct span *cells, size_t n)
 {
-	size_t names = 0;
-	bool step = false;
+	struct span run;
 
-	for (size_t i = 0; i < n && !step; i++)
-		step = span_eq(cells[i], "step");
-	for (size_t i = 0; step && i < n; i++)
-		names += num_metric_name(cells[i]) || alias_find(cells[i]);
-	return names >= 2;
+	if (step_column(cells, n) == n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (is_read(chart_part(cells[i], &run)) || span_eq(cells[i], "epoch"))
+			return true;
+	return false;
 }
 
 static void forget(struct probe_run *r)
 {
-	for (size_t i = 0; i < r->n; i++)
+	for (size_t i = 0; i < r->n; i++) {
 		free(r->columns[i].metric);
+		free(r->columns[i].run);
+	}
 	r->n = 0;
 }
 
 static void take_header(struct probe_run *r, const struct span *cells, size_t n)
 {
 	forget(r);
+	r->step = step_column(cells, n);
 	for (size_t i = 0; i < n; i++) {
-		const struct alias *a = alias_find(cells[i]);
 		struct column *c = &r->columns[r->n++];
+		struct span run, name = chart_part(cells[i], &run);
+		const struct alias *a = alias_find(name);
 
-		*c = (struct column){.is_step = span_eq(cells[i], "step"),
-				     .scale = a ? a->scale : 1};
-		if (a)
-			c->metric = xstrdup(a->metric);
-		else if (num_metric_name(cells[i]) && !c->is_step && !span_eq(cells[i], "epoch"))
-			c->metric = xstrndup(cells[i].s, cells[i].n);
+		*c = (struct column){.scale = a ? a->scale : 1};
+		if (!is_read(name))
+			continue;
+		c->metric = a ? xstrdup(a->metric) : xstrndup(name.s, name.n);
+		c->run = run.s ? xstrndup(run.s, run.n) : NULL;
 	}
-}
-
-static int64_t step_of(const struct probe_run *r, const struct span *cells)
-{
-	double v;
-
-	for (size_t i = 0; i < r->n; i++)
-		if (r->columns[i].is_step && num_whole(cells[i], &v) && v >= 0 && v < 9e15)
-			return (int64_t)v;
-	return -1;
 }
 
 static void take_row(struct probe_run *r, const struct span *cells)
 {
-	struct emit_tag tag = {.step = step_of(r, cells), .t_us = -1};
+	struct emit_tag tag = EMIT_NONE;
+	double step;
 
-	for (size_t i = 0; i < r->n; i++)
-		if (r->columns[i].metric && cells[i].n &&
-		    !emit_token(&r->out, r->columns[i].metric, cells[i], r->columns[i].scale, &tag))
+	if (num_whole(cells[r->step], &step) && step >= 0 && step < 9e15)
+		tag.step = (int64_t)step;
+	for (size_t i = 0; i < r->n; i++) {
+		const struct column *c = &r->columns[i];
+		struct kv run = {(char *)(uintptr_t) "run", c->run};
+
+		if (!c->metric || !cells[i].n)
+			continue;
+		tag.labels = &run;
+		tag.n_labels = c->run != NULL;
+		if (!emit_token(&r->out, c->metric, cells[i], c->scale, &tag))
 			emit_bad(&r->out, "a cell holds no number");
+	}
 }
 
 static void on_line(void *ctx, const struct input_line *l)

@@ -27,14 +27,26 @@ static const struct {
 	{"peak_memory_reserved", "mem_peak_reserved_gib"},
 };
 
+/* What Python says of a number on a device: "tensor(0.5)", or the part before its blank,
+ * "tensor(0.5,", before "device='cuda:0')". */
+static struct span number_of(struct span v)
+{
+	struct span in = span_after(v, "tensor("), n;
+
+	if (!span_starts(v, "tensor(") || !span_next(&in, ",)", &n))
+		return v;
+	return n;
+}
+
 /* "Step 12 | key:value key:value" */
 static bool log_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
-	struct span t = span_after(input_span(l), "Step "), f, key;
+	struct span t = span_after(input_span(l), "Step "), f, key, loss;
 	struct emit_tag tag = EMIT_NONE;
 
 	if (!t.s || !span_next(&t, "|", &f) || !t.s || !num_whole_i64(f, &tag.step) ||
-	    tag.step < 0 || !span_has(t, "loss:"))
+	    tag.step < 0 || !(loss = span_after(t, "loss:")).s ||
+	    (loss.n && span_is_blank(loss.s[0])))
 		return false;
 	st->step = tag.step;
 	while (span_word(&t, &f)) {
@@ -47,7 +59,8 @@ static bool log_line(struct train_state *st, struct emit *o, const struct input_
 		}
 		for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 			if (span_eq(key, keys[i].key) &&
-			    (!train_is_whole(l, v) || !emit_token(o, keys[i].metric, v, 1, &tag)))
+			    (!train_is_whole(l, v) ||
+			     !emit_token(o, keys[i].metric, number_of(v), 1, &tag)))
 				emit_bad(o, "a value of a step is cut or no number");
 	}
 	return true;
@@ -76,6 +89,7 @@ static bool bar_line(struct train_state *st, struct emit *o, const struct input_
 		{(char *)(uintptr_t) "source", (char *)(uintptr_t) "tqdm"}};
 	struct emit_tag tag = EMIT_NONE, rate;
 	struct span t = input_span(l), loss;
+	bool last; /* of the drawings of its step */
 	struct bar b;
 
 	if (!span_has(t, "|Loss: "))
@@ -89,11 +103,13 @@ static bool bar_line(struct train_state *st, struct emit *o, const struct input_
 		return false;
 	if (tag.step != st->step && !emit_token(o, "loss", loss, 1, &tag))
 		emit_bad(o, "the loss of a bar is no number");
+	last = !l->redrawn && (tag.step != st->step || st->block);
+	st->block = l->redrawn; /* where each drawing has a line, the next step's has this loss */
 	st->step = tag.step;
 	rate = tag;
 	rate.labels = source;
 	rate.n_labels = st->shared->step_time;
-	if (!l->redrawn && b.step_s > 0)
+	if (last && b.step_s > 0)
 		emit_value(o, "step_time_ms", b.step_s * 1000, &rate);
 	return true;
 }

@@ -32,7 +32,7 @@ const struct train_dialect train_jsonl = {
 #define STEP_DIALECTS                                                                            \
 	&train_megatron, &train_deepspeed, &train_torchtitan, &train_hf_trainer, &train_nanogpt, \
 		&train_jsonl, &train_nemo, &train_lightning, &train_torchtune, &train_llmc,      \
-		&train_mllog
+		&train_mllog, &train_nanochat, &train_modded_nanogpt
 
 static const struct train_dialect *const all[] = {STEP_DIALECTS, &train_torch_memory, NULL};
 static const struct train_dialect *const steps[] = {STEP_DIALECTS, NULL};

@@ -53,7 +53,7 @@ struct train_dialect {
 
 extern const struct train_dialect train_megatron, train_deepspeed, train_torchtitan,
 	train_hf_trainer, train_nanogpt, train_jsonl, train_nemo, train_lightning, train_torchtune,
-	train_llmc, train_mllog, train_torch_memory;
+	train_llmc, train_mllog, train_torch_memory, train_nanochat, train_modded_nanogpt;
 
 /* open, feed and finish of a probe over a NULL-terminated list of dialects. */
 int train_open(const struct train_dialect *const *dialects, const struct probe_context *c,

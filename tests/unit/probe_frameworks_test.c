@@ -5,7 +5,7 @@
 #include "probes/bar.h"
 
 extern const struct probe probe_nemo, probe_lightning, probe_torchtune, probe_llmc, probe_train_log,
-	probe_deepspeed, probe_hf_trainer, probe_megatron;
+	probe_deepspeed, probe_hf_trainer, probe_megatron, probe_nanochat, probe_modded_nanogpt;
 
 static void test_nemo(void **state)
 {
@@ -216,6 +216,24 @@ static void test_torchtune(void **state)
 	assert_null(found_at(&f, "throughput_tokens_per_s_per_gpu", 3, NULL));
 	assert_null(found_nth(&f, "lr", 0));
 	findings_free(&f);
+	/* Behind torchrun's template, a drawing a line; and what Python says of tensors. */
+	f = findings_text(
+		&probe_train_log,
+		"[trainer3|1]:1|1|Loss: 2.75:   1%|# | 1/101 [00:20<34:51, 20.5s/it][trainer3|1]:\n"
+		"[trainer3|1]:1|1|Loss: 2.75:   2%|# | 2/101 [00:38<31:17, 18.5s/it]\n"
+		"[trainer3|1]:1|2|Loss: 2.5:   2%|# | 2/101 [00:38<31:17, 18.5s/it]\n"
+		"Step 7 | scores:tensor(0.1) loss:tensor(0.5, device='cuda:0') lr:2e-05 "
+		"grad_norm:tensor(1.25, device='cuda:0', dtype=torch.bfloat16) \n"
+		"Step 00020 | Validation loss: 1.125000\n");
+	check_status(&f, PROBE_OK);
+	assert_int_equal(found_at(&f, "loss", 1, NULL)->rank, 3);
+	check_at(&f, "step_time_ms", 1, NULL, 20500);
+	check_at(&f, "step_time_ms", 2, NULL, 18500);
+	assert_int_equal(found_count(&f, "step_time_ms"), 2);
+	check_at(&f, "loss", 7, NULL, 0.5);
+	check_at(&f, "grad_norm", 7, NULL, 1.25);
+	assert_null(found_at(&f, "loss", 20, NULL)); /* of another framework */
+	findings_free(&f);
 	f = findings_text(&probe_torchtune, "1|9|Loss: 2.5:   1%|  | 9/25880 [02:08<6:14:19,\n");
 	check_status(&f, PROBE_ABSENT);
 	assert_null(found_nth(&f, "loss", 0));
@@ -261,6 +279,105 @@ static void test_llmc(void **state)
 	findings_free(&f);
 	f = findings_text(&probe_llmc, "step 3 of 9 | loss\nval loss is low\nfinal val loss 2.5\n");
 	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+/* The wordings of older versions, of the Python script, and of main.log. */
+static void test_llmc_old(void **state)
+{
+	struct findings f = findings_text(
+		&probe_llmc,
+		"step    1/20 | train loss 5.250000 | norm 15.2500 | lr 3.00e-04 | (3379.50 ms | "
+		"1212 tok/s)\n"
+		"step    2/74: train loss 4.5 (acc 4.25) norm 1.25 lr 3.00e-04 (25.25 ms, 40444 "
+		"tok/s)\n"
+		"step 3: train loss 4.125000 (took 1452.5 ms)\n"
+		"s:4 trl:3.5000 lr:0.000001 norm:0.25\ns:4 tel:3.25\ns:4 eval:0.5\ns:5 trl:3.4");
+
+	(void)state;
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "step_time_ms", 1, NULL, 3379.5);
+	check_at(&f, "throughput_tokens_per_s", 1, NULL, 1212);
+	check_at(&f, "grad_norm", 1, NULL, 15.25);
+	check_at(&f, "loss", 2, NULL, 4.5);
+	check_at(&f, "grad_norm", 2, NULL, 1.25);
+	check_at(&f, "step_time_ms", 2, NULL, 25.25);
+	check_at(&f, "throughput_tokens_per_s", 2, NULL, 40444);
+	check_at(&f, "loss", 3, NULL, 4.125);
+	check_at(&f, "step_time_ms", 3, NULL, 1452.5);
+	check_at(&f, "loss", 4, NULL, 3.5);
+	check_at(&f, "grad_norm", 4, NULL, 0.25);
+	check_at(&f, "val_loss", 4, NULL, 3.25);
+	assert_null(found_at(&f, "loss", 5, NULL));
+	findings_free(&f);
+	/* nanoGPT's evaluation is none of its steps. */
+	f = findings_text(&probe_llmc, "step 0: train loss 10.75, val loss 10.5\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+}
+
+static void test_nanochat(void **state)
+{
+	struct findings f = findings_fixture(&probe_train_log, "nanochat.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "loss", 0, NULL, 11.25);
+	check_at(&f, "grad_norm", 0, NULL, 0.5);
+	check_at(&f, "step_time_ms", 1, NULL, 412.25);
+	check_at(&f, "throughput_tokens_per_s", 1, NULL, 1271530);
+	check_at(&f, "mfu_pct", 1, NULL, 48.75);
+	check_missing(&f, "loss", 2, NULL, "nan");
+	check_at(&f, "loss", 10, NULL, 1.25);
+	check_at(&f, "val_loss", 20, NULL, 1.125);
+	check_at(&f, "mem_peak_allocated_gib", -1, NULL, 75422.5 / 1024);
+	assert_int_equal(found_count(&f, "val_loss"), 1); /* not bits per byte */
+	assert_int_equal(found_count(&f, "train_log.dialect"), 1);
+	findings_free(&f);
+	f = findings_text(
+		&probe_nanochat,
+		"step   120 | loss: 6.125000 | lr 6.0000e-04 | norm: 0.5000 | dt: 412.50ms | "
+		"tok/sec: 127100.25\n"
+		"validation loss: 6.2500\n"
+		"step 121, loss: 6.25, dt: 412.75ms, tok/sec: 127100.5\n"
+		"iteration 122, loss: 6.5, time: 412.625ms, tok/s: 127101.25, norm: 0.750\n"
+		"step 123 | loss: 6.0 | dt: 412.50ms | tok/sec: 1271");
+	check_status(&f, PROBE_PARTIAL);
+	check_at(&f, "throughput_tokens_per_s", 120, NULL, 127100.25);
+	check_at(&f, "val_loss", 120, NULL, 6.25);
+	check_at(&f, "step_time_ms", 121, NULL, 412.75);
+	check_at(&f, "throughput_tokens_per_s", 121, NULL, 127100.5);
+	check_at(&f, "step_time_ms", 122, NULL, 412.625);
+	check_at(&f, "grad_norm", 122, NULL, 0.75);
+	check_at(&f, "step_time_ms", 123, NULL, 412.5);
+	assert_null(found_at(&f, "throughput_tokens_per_s", 123, NULL));
+	findings_free(&f);
+}
+
+static void test_modded_nanogpt(void **state)
+{
+	struct findings f = findings_fixture(&probe_modded_nanogpt, "modded-nanogpt.txt");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "val_loss", 0, NULL, 10.825);
+	check_at(&f, "step_time_ms", 1, NULL, 24375);
+	check_at(&f, "step_time_ms", 10, NULL, 150); /* a mean of nine */
+	check_at(&f, "loss", 11, NULL, 6.25);
+	assert_null(found_at(&f, "step_time_ms", 11, NULL)); /* the clock was set again */
+	check_at(&f, "step_time_ms", 12, NULL, 150);
+	check_at(&f, "val_loss", 12, NULL, 6.125);
+	check_at(&f, "step_time_ms", 22, NULL, 125);
+	assert_int_equal(found_count(&f, "step_time_ms"), 4);
+	check_at(&f, "mem_peak_allocated_gib", -1, NULL, 29);
+	check_at(&f, "mem_peak_reserved_gib", -1, NULL, 44);
+	findings_free(&f);
+	f = findings_text(&probe_modded_nanogpt,
+			  "step:5/9 train_loss:2.5 train_time:12.5\n"
+			  "peak memory consumption: 29696 MiB\nstep:6/9 train_time:13");
+	check_status(&f, PROBE_PARTIAL);
+	assert_null(found_nth(&f, "loss", 0));
+	check_at(&f, "mem_peak_allocated_gib", -1, NULL, 29);
 	findings_free(&f);
 }
 
@@ -383,6 +500,9 @@ int main(void)
 		cmocka_unit_test(test_titan_validation),
 		cmocka_unit_test(test_torchtune),
 		cmocka_unit_test(test_llmc),
+		cmocka_unit_test(test_llmc_old),
+		cmocka_unit_test(test_nanochat),
+		cmocka_unit_test(test_modded_nanogpt),
 		cmocka_unit_test(test_bar_step),
 		cmocka_unit_test(test_deepspeed_comms),
 		cmocka_unit_test(test_deepspeed_profile),

@@ -120,6 +120,8 @@ static const struct {
 	{"metrics_csv", "metrics.csv", true},
 	{"metrics_jsonl", "metrics.jsonl", true},
 	{"mllog", "mllog.txt", false},
+	{"modded_nanogpt", "modded-nanogpt.txt", false},
+	{"nanochat", "nanochat.txt", false},
 	{"nanogpt", "nanogpt.txt", false},
 	{"nccl_log", "nccl-log-2.28-ib-gdr-nvls-tuning-warn.txt", false},
 	{"nccl_log", "nccl-log-blank-lines-timestamps.txt", false},

@@ -66,6 +66,51 @@ static void test_state(void **state)
 	findings_free(&f);
 }
 
+/* What Weights & Biases exports: a chart, and a run's history. */
+static void test_exports(void **state)
+{
+	struct findings f = findings_text(
+		&probe_metrics_csv,
+		"\"Step\",\"a - b-3 - train/loss\",\"a - b-3 - train/loss__MIN\",\"a - b-3 - "
+		"train/loss__MAX\",\"c-4 - _step\",\"c-4 - train/loss\"\n"
+		"\"9\",\"1.25\",\"1.0\",\"1.5\",\"9\",\"\"\n\"10\",\"\",\"\",\"\",\"10\",\"1.75\"\n");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	assert_int_equal(f.n, 2);
+	check_at(&f, "loss", 9, "run=a - b-3", 1.25);
+	check_at(&f, "loss", 10, "run=c-4", 1.75);
+	findings_free(&f);
+	f = findings_text(&probe_metrics_csv,
+			  ",_step,_runtime,_timestamp,train/loss,train/global_step,eval/loss\n"
+			  "0,0,12.5,1700000000.5,2.5,10,\n1,1,22.5,1700000010.5,,20,2.25\n");
+	check_status(&f, PROBE_OK);
+	assert_int_equal(f.n, 2);
+	check_at(&f, "loss", 10, NULL, 2.5);
+	check_at(&f, "val_loss", 20, NULL, 2.25);
+	findings_free(&f);
+	f = findings_text(&probe_metrics_csv, "Wall time,Step,Value\n1.5,2,3\n");
+	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+	/* Lines of LLaMA-Factory, torchtune and of a history. */
+	f = findings_text(
+		&probe_metrics_jsonl,
+		"{\"current_steps\": 5, \"total_steps\": 42, \"eval_loss\": 1.5, \"elapsed_time\": "
+		"\"0:00:59\"}\n"
+		"{\"step\": 6, \"current_steps\": 7, \"tokens_per_second_per_gpu\": 57.5, "
+		"\"peak_memory_alloc\": 12.25}\n"
+		"{\"train/loss\": 2.5, \"_step\": 8, \"_runtime\": 10.5}\n");
+	check_status(&f, PROBE_OK);
+	check_at(&f, "val_loss", 5, NULL, 1.5);
+	check_at(&f, "eval_loss", 5, NULL, 1.5);
+	check_at(&f, "throughput_tokens_per_s_per_gpu", 6, NULL, 57.5);
+	check_at(&f, "mem_peak_allocated_gib", 6, NULL, 12.25);
+	check_at(&f, "loss", 8, NULL, 2.5);
+	assert_null(found_nth(&f, "_runtime", 0));
+	assert_null(found_nth(&f, "current_steps", 0));
+	findings_free(&f);
+}
+
 static void test_dlio_summary(void **state)
 {
 	struct findings f = findings_fixture(&probe_dlio, "dlio-summary.json");
@@ -191,7 +236,7 @@ int main(void)
 		cmocka_unit_test(test_csv),          cmocka_unit_test(test_state),
 		cmocka_unit_test(test_dlio_summary), cmocka_unit_test(test_dlio_steps),
 		cmocka_unit_test(test_dlio_phases),  cmocka_unit_test(test_dlio_log),
-		cmocka_unit_test(test_aliases),
+		cmocka_unit_test(test_aliases),      cmocka_unit_test(test_exports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

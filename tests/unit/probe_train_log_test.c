@@ -313,6 +313,17 @@ static void test_nanogpt(void **state)
 	check_missing(&f, "loss", 20, NULL, "nan");
 	check_at(&f, "val_loss", 0, NULL, 10.988);
 	findings_free(&f);
+	f = findings_text(&probe_nanogpt, /* llama2.c */
+			  "490 | loss 5.75 | lr 4.900000e-05 | 8060.75ms | mfu 0.25%\n"
+			  "step 500: train loss 5.5, val loss 6.25\n"
+			  "500 | loss 6.5 | lr 5.000000e-05 | 870067.5ms | mfu -100.00%\n");
+	check_status(&f, PROBE_OK);
+	check_at(&f, "loss", 490, NULL, 5.75);
+	check_at(&f, "step_time_ms", 490, NULL, 8060.75);
+	check_at(&f, "mfu_pct", 490, NULL, 0.25);
+	check_at(&f, "val_loss", 500, NULL, 6.25);
+	check_missing(&f, "mfu_pct", 500, NULL, "not known yet");
+	findings_free(&f);
 	f = findings_text(&probe_nanogpt, "iter 5: loss 2.5, time 12.5ms, mfu 3.2");
 	check_at(&f, "step_time_ms", 5, NULL, 12.5);
 	assert_null(found_nth(&f, "mfu_pct", 0));
