@@ -163,6 +163,18 @@ struct stats_mean_ci stats_paired(const double *a, const double *b, size_t n, do
 	return stats_mean_ci(d, pairs, level);
 }
 
+double stats_noise_of_same(const struct stats_mean_ci *d)
+{
+	double n = (double)d->n;
+
+	return d->n > 1 ? sqrt(((n - 1) / n * d->sd * d->sd + d->mean * d->mean) / 2) : NAN;
+}
+
+bool stats_unlike(const struct stats_mean_ci *d, double useful)
+{
+	return fabs(d->mean) >= useful && (d->lo > 0 || d->hi < 0);
+}
+
 /* -- layouts ------------------------------------------------------------------------------- */
 
 /* index[i] = which unit, numbered by first appearance; returns how many there are. */

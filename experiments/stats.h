@@ -62,6 +62,15 @@ struct stats_mean_ci stats_mean_ci(const double *v, size_t n, double level);
  * Pairs with a NAN on either side are left out. */
 struct stats_mean_ci stats_paired(const double *a, const double *b, size_t n, double level);
 
+/* The noise of one value within a block, from the paired differences of a configuration and itself:
+ * sqrt(sum d^2 / 2n). Their true mean is 0, so it is not taken out: what the two arms differ by is
+ * noise as well. NAN for n < 2: one pair tells little. */
+double stats_noise_of_same(const struct stats_mean_ci *differences);
+
+/* Do they differ all the same? By `useful` (on the scale of the differences) at least, and with an
+ * interval that leaves 0 out, which chance does once in twenty. */
+bool stats_unlike(const struct stats_mean_ci *differences, double useful);
+
 /* Variance components of a one-way layout: values v[i] of group unit[i] (a block, an allocation, a
  * node), unbalanced. Analysis of variance (Searle, Casella and McCulloch 1992, 3.6):
  * within = MSW, between = max(0, (MSB - MSW) / n0), n0 = (N - sum n_u^2 / N) / (groups - 1). */

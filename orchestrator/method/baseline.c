@@ -158,7 +158,8 @@ static int advice(struct campaign *c, const struct stage_row *s, double share, d
 
 /* What the baseline makes of the question: a target that is reached already, or that a change may
  * reach which is too small to be accepted; a metric that never moves. Heap, NULL: nothing. */
-static char *doubts(const struct campaign *c, const struct pairs *p, double sd)
+static char *doubts(const struct campaign *c, const struct pairs *p, const struct stats_mean_ci *aa,
+		    double sd)
 {
 	const struct recipe *r = c->recipe;
 	double sign = r->better == BETTER_DOWN ? -1 : 1, sum = 0, need;
@@ -179,6 +180,10 @@ static char *doubts(const struct campaign *c, const struct pairs *p, double sd)
 		return xasprintf("; the target of %g asks for %+.2g %%, and a gain below %.3g %% "
 				 "is not accepted as useful: lower min_effect or raise the target",
 				 r->target, 100 * expm1(need), 100 * r->min_effect);
+	if (stats_unlike(aa, log1p(r->min_effect)))
+		return xstrdup("; the default differs from itself: by chance one campaign in "
+			       "twenty does, else runs of a block do not find the same machine "
+			       "(other programs, caches, clocks)");
 	return NULL;
 }
 
@@ -190,12 +195,12 @@ static int measured(struct campaign *c, const struct stage_row *s, const struct 
 	size_t n = pairs_diff(p, 1, &d);
 	struct stats_mean_ci ci = stats_mean_ci(d, n, 0.95);
 	double share = c->row.alpha * alpha_share((size_t)c->row.confirm_max, 1);
-	double sd = ci.sd / sqrt(2); /* of an arm within a block: d is the difference of two */
+	double sd = stats_noise_of_same(&ci);
 	int rc = advice(c, s, share, sd, &more, e);
 
 	if (rc < 0)
 		return rc;
-	doubt = doubts(c, p, sd);
+	doubt = doubts(c, p, &ci, sd);
 	note = xasprintf("noise of %s within %s %.2f %%; A/A difference %+.2f %% [%+.2f, "
 			 "%.2f] over %zu pairs; smallest effect to be seen %.1f %%%s%s",
 			 c->recipe->repeats * allocation_unit(c) > 1 ? "the mean of an arm's runs"

@@ -138,6 +138,7 @@ static struct json *baseline(const struct report *r)
 	json_set_number(o, "aa_effect", r->aa_effect);
 	json_set_number(o, "aa_lo", r->aa_lo);
 	json_set_number(o, "aa_hi", r->aa_hi);
+	json_set_bool(o, "aa_differs", r->aa_differs);
 	json_set_number(o, "smallest_effect", r->smallest);
 	json_set(o, "signals", signals(r));
 	json_set(o, "knobs", knobs(r));

@@ -52,8 +52,8 @@ int load_baseline(struct loader *l, struct err *e)
 	_cleanup_free_ struct pairs_value *x = NULL;
 	struct report_pairs aa;
 	struct value_row *v = NULL;
+	struct stats_mean_ci logs;
 	size_t n = 0, n_ok;
-	double sd;
 	int rc;
 
 	r->base_mean = r->noise = r->aa_effect = r->aa_lo = r->aa_hi = r->final_mean = NAN;
@@ -66,8 +66,9 @@ int load_baseline(struct loader *l, struct err *e)
 	x = xcalloc(n + 1, sizeof *x);
 	n_ok = pairs_of_values(v, n, x);
 	r->base_mean = mean_of(x, n_ok);
-	aa = pairs_logs(x, n_ok, s->arms[0].id, s->arms[1].id, r->recipe->better, &sd);
-	r->noise = sd / sqrt(2);
+	aa = pairs_logs(x, n_ok, s->arms[0].id, s->arms[1].id, r->recipe->better, &logs);
+	r->noise = stats_noise_of_same(&logs);
+	r->aa_differs = stats_unlike(&logs, log1p(r->recipe->min_effect));
 	r->aa_effect = aa.effect.est;
 	r->aa_lo = aa.effect.lo;
 	r->aa_hi = aa.effect.hi;

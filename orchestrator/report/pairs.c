@@ -69,15 +69,15 @@ static int direction(const struct stats_mean_ci *ci)
 }
 
 struct report_pairs pairs_logs(const struct pairs_value *v, size_t n, int64_t base, int64_t arm,
-			       enum better better, double *log_sd)
+			       enum better better, struct stats_mean_ci *logs)
 {
 	_cleanup_free_ double *a = xcalloc(n + 1, sizeof *a), *b = xcalloc(n + 1, sizeof *b);
 	size_t k = blocks(v, n, base, arm, true, a, b);
 	struct stats_mean_ci ci = better == BETTER_DOWN ? stats_paired(b, a, k, LEVEL)
 							: stats_paired(a, b, k, LEVEL);
 
-	if (log_sd)
-		*log_sd = ci.sd;
+	if (logs)
+		*logs = ci;
 	return (struct report_pairs){.before = exp(stats_mean(a, k)),
 				     .after = exp(stats_mean(b, k)),
 				     .effect = {.est = stats_relative(ci.mean),

@@ -8,6 +8,7 @@
 #define FETTLE_REPORT_PAIRS_H
 
 #include "experiments/query.h"
+#include "experiments/stats.h"
 #include "orchestrator/report/report.h"
 
 /* A value of a timed trial that ended well. */
@@ -24,9 +25,9 @@ size_t pairs_of_curve(const struct curve_row *v, size_t n, struct pairs_value *o
 
 /* By logarithms, of geometric means of the arms' positive values, the others being left out: as
  * verdicts count. better: what + stands for; UP leaves the sign as it is. v is sorted by block.
- * est, lo, hi are relative; *log_sd (may be NULL) is the standard deviation of the differences. */
+ * est, lo, hi are relative; *logs (may be NULL) has the differences of logarithms themselves. */
 struct report_pairs pairs_logs(const struct pairs_value *v, size_t n, int64_t base, int64_t arm,
-			       enum better better, double *log_sd);
+			       enum better better, struct stats_mean_ci *logs);
 
 /* Of any metric: as above where all values are positive, else by differences, relative to the mean
  * of `base`. + is more, whether that is good or not. Where that mean is 0 the change has no size,

@@ -285,6 +285,7 @@ const char *const recorded_formats[] = {
 	STORED("; repeats = %zu would show %.1f %% if the noise is that of runs"),
 	STORED("; repeats = 1 is enough for the smallest useful effect of %.3g %%"),
 	STORED("; the default reaches the target of %g already"),
+	STORED("; the default differs from itself: by chance one campaign in twenty does, else runs of a block do not find the same machine (other programs, caches, clocks)"),
 	STORED("; all values of a block are equal: the metric is rounded, or it does not come from the run"),
 	NULL,
 };

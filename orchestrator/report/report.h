@@ -204,6 +204,7 @@ struct report {
 	/* The baseline in numbers; NaN unknown. noise: log sd of an arm within a block. smallest:
 	 * gain that a confirm stage finds with 80 % power at that noise. */
 	double base_mean, noise, smallest, aa_effect, aa_lo, aa_hi;
+	bool aa_differs;   /* the default from itself, by more than chance usually does */
 	double final_mean; /* of the fix in the final stage; NaN */
 	/* Two-sided 95 % interval of the mean that is held against the target, that of the fix in
 	 * the final stage or else of the baseline, from the means of allocations; NaN. */

@@ -116,6 +116,9 @@ static void baseline(const struct report *r, struct lines *l)
 			   _("; noise of a run within a block %.2f %%; the default against itself "
 			     "%+.2f %% [%+.2f, %+.2f]"),
 			   100 * r->noise, 100 * r->aa_effect, 100 * r->aa_lo, 100 * r->aa_hi);
+	if (r->aa_differs)
+		buf_str(b, _(", more than chance does but once in twenty: the machine may not be "
+			     "quiet"));
 	say(l, _("."));
 }
 

@@ -181,6 +181,9 @@ static void fact_noise(const struct report *r, struct doc *doc)
 	fact(doc, N_("noise floor"));
 	doc_printf(doc, "%.2f %% a run within a block; the default against itself %s",
 		   100 * r->noise, doc_effect_text(text, r->aa_effect, r->aa_lo, r->aa_hi));
+	if (r->aa_differs)
+		doc_str(doc, ", more than chance does but once in twenty: the machine may not be "
+			     "quiet");
 	doc_cell_end(doc);
 	fact(doc, N_("smallest gain that could be seen"));
 	if (isfinite(r->smallest))

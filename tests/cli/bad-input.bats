@@ -134,6 +134,21 @@ outcome() { sql "SELECT outcome FROM v_hypothesis WHERE knob = 'A'"; }
 	"$FETTLE" report | grep -q 'the default reaches the target of 90 already'
 }
 
+@test "a default that differs from itself is told, in the baseline and in the report" {
+	recipe '"throughput_samples_per_s"' ''
+	for seed in 44 45; do # of sixty seeds one has such pairs
+		sed -i "s/seed = [0-9]*/seed = $seed/" c.lua
+		campaign '{"sd_run": 0.05, "sd_alloc": 0, "fixed": true}'
+		"$FETTLE" report >"$seed.md"
+		"$FETTLE" report --json | jq .baseline.aa_differs >"$seed.told"
+		"$FETTLE" report --json | jq -e '.baseline | (.aa_lo > 0 or .aa_hi < 0) == .aa_differs'
+	done
+	grep -q 'the default differs from itself: by chance one campaign in twenty does' 44.md
+	grep -q '| noise floor |.*, more than chance does but once in twenty: the machine may not be quiet' 44.md
+	[ "$(cat 44.told 45.told)" = $'true\nfalse' ]
+	run ! grep -q 'differs from itself\|once in twenty' 45.md
+}
+
 @test "a cluster that is not there: nothing is stored that would wait for it" {
 	recipe '"throughput_samples_per_s"' ''
 	for s in slurm slurm_cli; do

@@ -31,13 +31,14 @@ static void blocks_with_both_arms_count(void **state)
 
 static void less_may_be_better(void **state)
 {
-	double sd = NAN;
-	struct report_pairs p = pairs_logs(sample, ARRAY_LEN(sample), BASE, ARM, BETTER_DOWN, &sd);
+	struct stats_mean_ci logs;
+	struct report_pairs p = pairs_logs(sample, ARRAY_LEN(sample), BASE, ARM, BETTER_DOWN,
+					   &logs);
 
 	(void)state;
 	assert_float_equal(p.effect.est, 1 / 1.1 - 1, NEAR);
 	assert_int_equal(p.moved, -1);
-	assert_float_equal(sd, 0, NEAR);
+	assert_float_equal(logs.sd, 0, NEAR);
 }
 
 static void noise_is_no_move(void **state)

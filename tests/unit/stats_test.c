@@ -91,6 +91,27 @@ static void means_of_few_or_equal_values(void **state)
 	assert_near(three.p_greater, 0, 0);
 }
 
+/* Two equal arms: what they differ by on average is noise as well. */
+static void noise_of_a_configuration_and_itself(void **state)
+{
+	const double steady[] = {0.14, 0.15, 0.16}, calm[] = {0.01, -0.01, 0.02, -0.02},
+		     none[] = {0, 0};
+	struct stats_mean_ci same = stats_mean_ci(steady, 3, 0.95),
+			     d = stats_mean_ci(calm, 4, 0.95), one = stats_mean_ci(steady, 1, 0.95),
+			     zero = stats_mean_ci(none, 2, 0.95),
+			     nothing = stats_mean_ci(none, 0, 0.95);
+
+	(void)state;
+	assert_near(stats_noise_of_same(&same), sqrt((0.0196 + 0.0225 + 0.0256) / 6), 1e-12);
+	assert_near(stats_noise_of_same(&d), sqrt(0.001 / 8), 1e-12);
+	assert_near(stats_noise_of_same(&zero), 0, 0);
+	assert_true(isnan(stats_noise_of_same(&one)) && isnan(stats_noise_of_same(&nothing)));
+	assert_true(stats_unlike(&same, 0.01));
+	assert_false(stats_unlike(&same, 0.2));
+	assert_false(stats_unlike(&d, 0) || stats_unlike(&one, 0) || stats_unlike(&zero, 0.01) ||
+		     stats_unlike(&nothing, 0));
+}
+
 static void components_of_a_balanced_layout(void **state)
 {
 	/* Group means 2, 5, 11: MSW = 1, MSB = 3 * 21 = 63, between = (63 - 1) / 3. */
@@ -302,6 +323,7 @@ int main(void)
 		cmocka_unit_test(student_t),
 		cmocka_unit_test(paired_comparison),
 		cmocka_unit_test(means_of_few_or_equal_values),
+		cmocka_unit_test(noise_of_a_configuration_and_itself),
 		cmocka_unit_test(components_of_a_balanced_layout),
 		cmocka_unit_test(components_of_unbalanced_layouts),
 		cmocka_unit_test(components_of_one_group_or_single_values),
