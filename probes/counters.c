@@ -10,6 +10,9 @@
  * has up to 18 NICs with 9 virtual functions each. */
 enum { COUNTERS_MAX = 16384 };
 
+/* 2^64 - 1 is what drivers hand out for a counter that the device does not have. */
+#define ALL_ONES 18446744073709551615.0
+
 bool counters_stamp(struct counters *c, struct span line)
 {
 	int64_t us = when_stamp(line);
@@ -64,6 +67,10 @@ void counters_emit(struct counters *c, struct emit *o, const struct counter_metr
 {
 	struct counter *k;
 
+	if (value >= ALL_ONES) {
+		emit_missing(o, m->total ? m->total : m->per_s, "not supported", tag);
+		return;
+	}
 	if (m->total)
 		emit_value(o, m->total, value * m->scale, tag);
 	if (!m->per_s || tag->t_us < 0)

@@ -2,7 +2,7 @@
 /*
  * Counters that only grow, as tools print them now and then: the count itself is emitted, and what
  * happened a second since the sample before, if both have a time. A counter that went back was
- * reset: that interval has no rate ("reset").
+ * reset: that interval has no rate ("reset"). All ones are no count ("not supported").
  */
 #ifndef FETTLE_PROBES_COUNTERS_H
 #define FETTLE_PROBES_COUNTERS_H

@@ -270,6 +270,16 @@ static bool is_value(struct span t)
 	return num_missing(t) || num_scan(t, &v, NULL) == NUM_FINITE;
 }
 
+/* The first cell is what the first column asks for: the time, or the number of a device. */
+static bool begins_row(const struct probe_run *r, struct span first)
+{
+	double v;
+
+	if (r->timed)
+		return when_parse(first) >= 0;
+	return r->column[0] && r->column[0]->role == ROLE_INDEX && num_whole(first, &v);
+}
+
 static void row_line(struct probe_run *r, const struct input_line *l)
 {
 	struct span t = input_span(l), f, *cell = xcalloc(r->n, sizeof(*cell));
@@ -285,7 +295,7 @@ static void row_line(struct probe_run *r, const struct input_line *l)
 		n = 0;
 	if (n == r->n && (!r->timed || when_parse(cell[0]) >= 0))
 		emit_row(r, l, cell);
-	else if (r->timed && when_parse(cell[0]) >= 0)
+	else if (n > 1 && begins_row(r, cell[0]))
 		emit_bad(&r->out, l->complete
 					  ? "a row with another number of columns than the header"
 					  : "a row that is cut");

@@ -80,12 +80,27 @@ static void test_priorities(void **state)
 	findings_free(&f);
 }
 
+/* A driver's word for a counter that it does not have: no count, and no rate of 0. */
+static void test_all_ones(void **state)
+{
+	struct findings f = findings_text(
+		&probe_ethtool, "Mon Nov 30 10:00:00 UTC 2026\n# ethtool -S eth0\nNIC statistics:\n"
+				"     rx_bytes: 100\n     tx_bytes: 18446744073709551615\n"
+				"Mon Nov 30 10:00:02 UTC 2026\n# ethtool -S eth0\nNIC statistics:\n"
+				"     rx_bytes: 300\n     tx_bytes: 18446744073709551615\n");
+
+	(void)state;
+	check_at(&f, "net_rx_bytes_per_s", -1, "iface=eth0", 100);
+	check_missing(&f, "net_tx_bytes_total", -1, "iface=eth0", "not supported");
+	assert_int_equal(found_count(&f, "net_tx_bytes_per_s"), 0);
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_priorities),
-		cmocka_unit_test(test_fixture),
-		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_all_ones), cmocka_unit_test(test_priorities),
+		cmocka_unit_test(test_fixture),  cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_long),
 	};
 

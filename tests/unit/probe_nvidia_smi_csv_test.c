@@ -55,7 +55,7 @@ static void test_rows(void **state)
 	(void)state;
 	f = findings_text(&probe_nvidia_smi_csv,
 			  "index, name, utilization.gpu [%]\n0, a, b, 5\n1, x, 7\n2, y, 9");
-	check_status(&f, PROBE_OK);
+	check_status(&f, PROBE_PARTIAL); /* the row of device 0 */
 	assert_int_equal(found_count(&f, "gpu_util_pct"), 1);
 	check_at(&f, "gpu_util_pct", -1, "gpu=1", 7);
 	findings_free(&f);
@@ -139,11 +139,29 @@ static void test_old_and_bus(void **state)
 	findings_free(&f);
 }
 
+/* Without times a row is known by its device. */
+static void test_comma_in_a_cell(void **state)
+{
+	struct findings f = findings_text(&probe_nvidia_smi_csv,
+					  "index, utilization.gpu [%], power.draw [W]\n"
+					  "0, 87 %, 100.00 W\n1, 1,5 %, 100.00 W\nhello, world\n"
+					  "2, 7 %, 100,50 W\n");
+
+	(void)state;
+	check_status(&f, PROBE_PARTIAL);
+	assert_int_equal(found_count(&f, "gpu_power_w"), 1);
+	assert_non_null(strstr(f.detail.data, "2 bad lines, the first is line 3: a row with"));
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_old_and_bus), cmocka_unit_test(test_odd),
-		cmocka_unit_test(test_units),       cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_comma_in_a_cell),
+		cmocka_unit_test(test_old_and_bus),
+		cmocka_unit_test(test_odd),
+		cmocka_unit_test(test_units),
+		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_samples),
 	};
 
