@@ -43,8 +43,17 @@ static struct span bare(struct span w)
 	return w;
 }
 
-/* A number with its name before it or its unit behind it. */
-static void take_word(struct emit *o, struct span before, struct span w, const struct emit_tag *tag)
+/* Does a number stand first in its field, without a name? "| 2391.52 ms", "(25.32 ms, 40444 tok/s",
+ * "(took 25.32 ms". */
+static bool stands_first(struct span before, struct span number)
+{
+	return number.s[0] == '(' || !before.n || strchr("|,", before.s[before.n - 1]) ||
+	       span_eq(bare(before), "took");
+}
+
+/* A number with its name before it or, first in its field, its unit behind it. */
+static void take_word(struct emit *o, struct span before, bool first, struct span w,
+		      const struct emit_tag *tag)
 {
 	static const struct {
 		const char *name, *unit, *metric;
@@ -62,31 +71,33 @@ static void take_word(struct emit *o, struct span before, struct span w, const s
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		bool named = keys[i].name && span_eq(before, keys[i].name);
 
-		if ((named || (keys[i].unit && span_eq(w, keys[i].unit))) &&
+		if ((named || (first && keys[i].unit && span_eq(w, keys[i].unit))) &&
 		    !emit_token(o, keys[i].metric, named ? w : before, 1, tag))
 			emit_bad(o, "a field of a step holds no number");
 	}
 }
 
-/* "2/21479 |", "10/76:", "10:" at the beginning of t, which moves behind it. */
+/* "2/21479 |", "10/76:", "10:" at the beginning of t, which moves behind it. Only the last says no
+ * number of steps, and the time in a way of its own. */
 static bool take_step(struct span *t, int64_t *step)
 {
 	struct span rest = *t, f, n;
 
 	if (!span_next(&rest, "|:", &f) || !rest.s || !span_next(&f, "/", &n))
 		return false;
-	if ((f.s && !num_whole_i64(f, &(int64_t){0})) || !num_whole_i64(n, step) || *step < 0)
+	if (f.s ? !num_whole_i64(f, &(int64_t){0}) : !span_has(rest, " (took "))
 		return false;
 	*t = rest;
-	return true;
+	return num_whole_i64(n, step) && *step >= 0;
 }
 
 static bool step_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
-	struct span t = span_after(input_span(l), "step "), w, before = {"", 0};
+	struct span t = span_after(input_span(l), "step "), w, before = {"", 0}, raw = before;
 	struct emit_tag tag = EMIT_NONE;
+	bool first = false;
 
-	if (!t.s || !take_step(&t, &tag.step) || (!span_has(t, " ms") && !span_has(t, "| norm ")) ||
+	if (!t.s || !take_step(&t, &tag.step) ||
 	    !(span_starts(span_trim(t), "loss ") || span_starts(span_trim(t), "train loss ")))
 		return false;
 	st->step = tag.step;
@@ -95,10 +106,11 @@ static bool step_line(struct train_state *st, struct emit *o, const struct input
 			emit_bad(o, "a step that is cut");
 			break;
 		}
-		w = bare(w);
-		take_word(o, before, w, &tag);
-		if (w.n)
-			before = w;
+		take_word(o, before, first, bare(w), &tag);
+		first = stands_first(raw, w);
+		raw = w;
+		if (bare(w).n)
+			before = bare(w);
 	}
 	return true;
 }

@@ -310,9 +310,15 @@ static void test_llmc_old(void **state)
 	check_at(&f, "val_loss", 4, NULL, 3.25);
 	assert_null(found_at(&f, "loss", 5, NULL));
 	findings_free(&f);
-	/* nanoGPT's evaluation is none of its steps. */
-	f = findings_text(&probe_llmc, "step 0: train loss 10.75, val loss 10.5\n");
+	/* nanoGPT's evaluation is none of its steps, nor is another script's. */
+	f = findings_text(&probe_llmc,
+			  "step 0: train loss 10.75, val loss 10.5\n"
+			  "step 1 | loss 9.5 | step_time 736.5 ms | data_wait 78.5 ms\n");
 	check_status(&f, PROBE_ABSENT);
+	findings_free(&f);
+	f = findings_text(&probe_llmc, "step 1/9 | loss 9.5 | data_wait 78.5 ms | 736.5 ms |\n");
+	check_at(&f, "step_time_ms", 1, NULL, 736.5);
+	assert_int_equal(found_count(&f, "step_time_ms"), 1);
 	findings_free(&f);
 }
 
