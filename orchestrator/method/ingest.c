@@ -360,15 +360,21 @@ static void steps_by_clock(const struct json *rec, const struct workload *wl,
 				    (double)wl->steps * 1e6 / (double)(to - from));
 }
 
+/* `notes`, which is taken and may be NULL, and one more. */
+static char *join_notes(char *notes, const char *more)
+{
+	char *both = notes ? xasprintf("%s; %s", notes, more) : xstrdup(more);
+
+	free(notes);
+	return both;
+}
+
 /* `notes`, which is taken, and what contradicts the trials that were read before. */
 static char *contradictions(const struct reader *r, char *notes, const struct trial_result *t)
 {
-	_cleanup_free_ char *more = derived_contradiction(r->out->trials, r->out->n, t),
-			    *own = notes;
+	_cleanup_free_ char *more = derived_contradiction(r->out->trials, r->out->n, t);
 
-	if (!more)
-		return TAKE(own);
-	return own ? xasprintf("%s; %s", own, more) : TAKE(more);
+	return more ? join_notes(notes, more) : notes;
 }
 
 /* What in its figures contradicts, heap; NULL nothing. */
@@ -408,6 +414,9 @@ static char *read_metrics(const struct reader *r, const struct json *rec, struct
 	judge_measurement(r, w, s, detail.data ? detail.data : "", t);
 	count_nan(r, w, t);
 	quality_read(w, samples, t, q);
+	if (window_cut(w) || (samples && window_cut(samples)))
+		notes = join_notes(notes, "it has more values than are kept: the last ones are "
+					  "left out");
 	window_free(samples);
 	window_free(w);
 	buf_free(&detail);

@@ -59,6 +59,7 @@ struct window {
 	size_t n_facts, cap_facts;
 	struct curve *curves;
 	size_t n_curves, cap_curves;
+	bool cut; /* one of the bounds was met */
 };
 
 struct window *window_new(int64_t warmup, int64_t steps)
@@ -106,6 +107,11 @@ void window_span(const struct window *w, int64_t *from_us, int64_t *to_us)
 {
 	*from_us = w->from_us;
 	*to_us = w->to_us;
+}
+
+bool window_cut(const struct window *w)
+{
+	return w->cut;
 }
 
 size_t window_steps(const struct window *w)
@@ -256,12 +262,14 @@ static void take_value(void *ctx, const struct probe_value *v)
 	struct series *s;
 
 	take_curve(w, v);
-	if (!inside(w, v) || w->total == WINDOW_MAX_VALUES)
+	if (!inside(w, v))
 		return;
 	labels_text(v, labels);
-	s = series_of(w, v->metric, labels);
-	if (!s)
+	s = w->total < WINDOW_MAX_VALUES ? series_of(w, v->metric, labels) : NULL;
+	if (!s) {
+		w->cut = true;
 		return;
+	}
 	if (v->missing) {
 		if (!s->missing && strstr(v->missing, "nan")) {
 			s->missing = "nan";

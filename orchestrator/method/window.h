@@ -41,6 +41,8 @@ const char *window_nonfinite(const struct window *w, const char *metric, int64_t
 /* Values of a metric without labels inside the window, in order; NULL when there is none. */
 const double *window_values(const struct window *w, const char *metric, size_t *n);
 size_t window_steps(const struct window *w);
+/* There were more values or more kinds of them than are kept; the rest was left out. */
+bool window_cut(const struct window *w);
 
 struct window_fact {
 	char *key, *text;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -265,9 +266,27 @@ static void test_without_a_batch_there_is_no_curve(void **state)
 	window_free(w);
 }
 
+/* What goes over a bound is left out, and that is said. */
+static void test_bounds_are_said(void **state)
+{
+	enum { MANY = 8193 };
+	struct window *w = window_new(0, 0);
+	char name[32];
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		assert_false(window_cut(w));
+		snprintf(name, sizeof(name), "metric_%d", i);
+		put(w, name, -1, i);
+	}
+	assert_true(window_cut(w));
+	window_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
+		cmocka_unit_test(test_bounds_are_said),
 		cmocka_unit_test(test_warmup_is_left_out_wherever_steps_begin),
 		cmocka_unit_test(test_steps_may_come_in_any_order),
 		cmocka_unit_test(test_ranks_that_repeat_a_step_count_once),
