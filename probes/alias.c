@@ -30,11 +30,13 @@ static const struct alias table[] = {
 	{"train_loss", "loss", 1},
 	{"train_loss_step", "loss", 1},
 	{"train/loss", "loss", 1},
+	{"train/loss_step", "loss", 1},
 	{"train/grad_norm", "grad_norm", 1},
 	{"Train/Samples/train_loss", "loss", 1},
 	{"Train/Samples/loss_scale", "loss_scale", 1},
 	{"eval/loss", "val_loss", 1},
 	{"val/loss", "val_loss", 1},
+	{"val_loss_epoch", "val_loss", 1},
 };
 
 static const struct alias own[] = {

@@ -98,9 +98,10 @@ static void check_step(struct train_state *st, struct span dict)
 		st->step = -1;
 	if (!span_has(dict, "'loss':"))
 		return;
-	if (!isnan(st->before) && !(loss == st->before))
+	if (!isnan(st->before) && (loss != st->before || epoch != st->epoch))
 		st->step = -1;
 	st->before = loss;
+	st->epoch = epoch;
 }
 
 static void emit_dict(struct train_state *st, struct emit *o, struct span dict)

@@ -6,9 +6,10 @@
  *
  *   Epoch 0/23 ------ 98/98 0:00:22 • 0:00:00 4.44it/s v_num: 0 train/loss: 1.559  (rich)
  *
- * The step is the epoch's number times its length and the count. Each drawing gives the loss of its
- * step once; the time of a step is that of the drawing that stood last in its line, a mean over the
- * epoch. CSVLogger's metrics.csv is better: probe_metrics_csv.c. A bar of NeMo is left to NeMo.
+ * The step is the epoch's number times its length and the count. A step is drawn twice, first with
+ * the loss of the step before: the last drawing counts. The time of a step is that of the drawing
+ * that stood last in its line, a mean over the epoch. CSVLogger's metrics.csv is better:
+ * probe_metrics_csv.c. A bar of NeMo is left to NeMo.
  */
 #include <math.h>
 #include <string.h>
@@ -140,6 +141,39 @@ static int64_t take_bar(struct span t, struct bar *b, struct span *v)
 	return epoch_of(b->desc);
 }
 
+/* The drawing that was the last one of its step. */
+static void flush(struct train_state *st, struct emit *o)
+{
+	struct emit_tag tag = {.step = st->step, .t_us = -1};
+	struct input_line l = {
+		.complete = true, .rank = st->held_rank, .local_rank = -1, .host = ""};
+	struct bar b = {.postfix = {st->held.data, st->held.len}};
+	struct span v[ALL_KEYS];
+
+	if (!st->held.len)
+		return;
+	l.text = l.whole = st->held.data;
+	l.len = l.whole_len = st->held.len;
+	l.line = st->held_line;
+	emit_begin(o, &l);
+	bar_postfix(&b, keys, ALL_KEYS, v);
+	emit_postfix(st, o, v, &tag);
+	o->raw_of = NULL;
+	buf_clear(&st->held);
+}
+
+static void hold(struct train_state *st, const struct emit *o, const struct input_line *l,
+		 const struct span *v)
+{
+	buf_clear(&st->held);
+	for (size_t i = 0; i < NEMO_STEP; i++)
+		if (v[i].s)
+			buf_printf(&st->held, "%s%s=%.*s", st->held.len ? ", " : "", keys[i],
+				   (int)v[i].n, v[i].s);
+	st->held_line = l->line;
+	st->held_rank = o->rank;
+}
+
 static bool lightning_line(struct train_state *st, struct emit *o, const struct input_line *l)
 {
 	struct emit_tag tag = EMIT_NONE;
@@ -150,14 +184,17 @@ static bool lightning_line(struct train_state *st, struct emit *o, const struct 
 
 	if (epoch < 0 || (v[NEMO_STEP].s && (v[NEMO_LOSS].s || v[NEMO_TIME].s)))
 		return false;
-	if (!b.total && epoch > 0)
-		return true; /* no one knows how many steps the epochs before it had */
+	if (!b.n || (!b.total && epoch > 0))
+		return true; /* no one knows how many steps the endless epochs before it had */
 	tag.step = train_step((double)epoch * (double)b.total + (double)b.n);
-	if (tag.step != st->step && b.n > 0)
-		emit_postfix(st, o, v, &tag);
+	if (tag.step != st->step) {
+		flush(st, o);
+		emit_begin(o, l);
+	}
 	st->step = tag.step;
+	hold(st, o, l, v);
 	s = bar_step_s(&b);
-	if (!l->redrawn && b.n > 0 && s > 0)
+	if (!l->redrawn && s > 0)
 		emit_value(o, "step_time_ms", s * 1000, &tag);
 	return true;
 }
@@ -168,6 +205,7 @@ const struct train_dialect train_lightning = {
 	.name = "lightning",
 	.words = words,
 	.line = lightning_line,
+	.end = flush,
 };
 
 static int lightning_open(const struct probe_context *c, const struct probe_sink *sink,

@@ -588,12 +588,12 @@ static bool utilization_line(struct emit *o, const struct input_line *l)
 	       train_emit(o, l, t, "", "M", "tflops_per_gpu", 1, &tag);
 }
 
-/* The dump of the arguments: "  seq_length ........ 2048". A global batch there means that batch
- * over step time will follow, so that other lines' samples a second are known as theirs from the
- * first one on. */
+/* The dump of the arguments: "  seq_length ........ 2048" ("2048......updated" of GPT-NeoX). A
+ * global batch there means that batch over step time will follow, so that other lines' samples a
+ * second are known as theirs from the first one on. */
 static bool argument_line(struct train_state *st, const struct input_line *l)
 {
-	struct span t = input_span(l), w;
+	struct span t = input_span(l), w, n;
 	bool batch;
 	double v;
 
@@ -606,7 +606,7 @@ static bool argument_line(struct train_state *st, const struct input_line *l)
 		st->shared->samples_per_s = true;
 		return true;
 	}
-	if (span_word(&t, &w) && num_whole(w, &v) && v > 0)
+	if (span_word(&t, &w) && span_next(&w, ".", &n) && num_whole(n, &v) && v > 0)
 		st->seq_length = v;
 	return true;
 }

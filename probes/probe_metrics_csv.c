@@ -14,7 +14,8 @@
  * A column is a metric if its name is one ([a-z0-9_]+), or is that of another logger (alias.h). A
  * blank cell is no value at all: loggers of this kind write one line for each call. Cells may be
  * quoted; a cell that is no number is a missing value with its reason, or counts as bad. A line
- * with another number of cells than the header is not read.
+ * with another number of cells than the header is not read. The column "step" of DeepSpeed's
+ * Train_Samples_*.csv counts samples: its values have no step.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ struct probe_run {
 	struct column columns[COLUMNS_MAX];
 	size_t n; /* 0: no header yet */
 	size_t step;
+	bool samples; /* its "step" counts samples */
 };
 
 /* Names of the step, the surest first: _step counts what was logged. */
@@ -150,7 +152,7 @@ static void take_row(struct probe_run *r, const struct span *cells)
 	struct emit_tag tag = EMIT_NONE;
 	double step;
 
-	if (num_whole(cells[r->step], &step) && step >= 0 && step < 9e15)
+	if (!r->samples && num_whole(cells[r->step], &step) && step >= 0 && step < 9e15)
 		tag.step = (int64_t)step;
 	for (size_t i = 0; i < r->n; i++) {
 		const struct column *c = &r->columns[i];
@@ -194,6 +196,7 @@ static int csv_open(const struct probe_context *c, const struct probe_sink *sink
 
 	(void)e;
 	emit_open(&r->out, c, sink);
+	r->samples = c && c->file && span_has(span_of(c->file), "Train_Samples_");
 	r->in = input_new(on_line, r);
 	*out = r;
 	return 0;

@@ -31,6 +31,7 @@ struct train_state {
 	int block;       /* the block of lines that it is inside of, in the dialect's own numbers */
 	bool ended;      /* the text said what it says once, at the end of a run */
 	double before;   /* a number of the record before, NAN none */
+	double epoch;    /* of the record before */
 	struct buf held; /* text that waits for the lines behind it */
 	int64_t held_line; /* where it began */
 	int held_more;     /* lines that it may still take */

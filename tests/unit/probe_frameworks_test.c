@@ -108,6 +108,18 @@ static void test_lightning_bars(void **state)
 	check_at(&f, "step_time_ms", 600, NULL, 1000);
 	assert_int_equal(found_count(&f, "loss"), 2);
 	findings_free(&f);
+	/* A step is drawn before its loss is known, and the last one at the end of the text. */
+	f = findings_text(&probe_lightning,
+			  "Epoch 0:   6%|# | 1/18 [00:08<02:29,  8.77s/it]\r"
+			  "Epoch 0:   6%|# | 1/18 [00:08<02:29,  8.77s/it, loss=10.5, v_num=1]\r"
+			  "Epoch 0:  11%|# | 2/18 [00:11<01:33,  5.82s/it, loss=10.5, v_num=1]\n"
+			  "Epoch 0:  11%|# | 2/18 [00:11<01:33,  5.82s/it, loss=10.25, v_num=1]\n"
+			  "Epoch 1:   0%|# | 0/18 [00:00<?,  ?it/s, loss=10.25, v_num=1]\n");
+	check_at(&f, "loss", 1, NULL, 10.5);
+	check_at(&f, "loss", 2, NULL, 10.25);
+	assert_int_equal(found_at(&f, "loss", 2, NULL)->line, 2);
+	assert_int_equal(found_count(&f, "loss"), 2);
+	findings_free(&f);
 }
 
 static void test_titan_validation(void **state)

@@ -34,6 +34,18 @@ static void test_csv(void **state)
 	assert_int_equal(probe_metrics_csv.sniff("a step, a loss\n1,2\n", 19), 0);
 }
 
+/* DeepSpeed's monitor: what it calls a step counts samples. */
+static void test_csv_samples(void **state)
+{
+	static const char text[] = "step,train_loss\n64,2.5\n";
+	struct probe_context c = {.file = "out/Train_Samples_train_loss.csv"};
+	struct findings f = findings_of(&probe_metrics_csv, &c, text, strlen(text), 0);
+
+	(void)state;
+	check_at(&f, "loss", -1, NULL, 2.5);
+	findings_free(&f);
+}
+
 static void test_state(void **state)
 {
 	struct findings f = findings_fixture(&probe_hf_state, "hf-state.json");
@@ -233,10 +245,11 @@ static void test_aliases(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_csv),          cmocka_unit_test(test_state),
-		cmocka_unit_test(test_dlio_summary), cmocka_unit_test(test_dlio_steps),
-		cmocka_unit_test(test_dlio_phases),  cmocka_unit_test(test_dlio_log),
-		cmocka_unit_test(test_aliases),      cmocka_unit_test(test_exports),
+		cmocka_unit_test(test_csv),        cmocka_unit_test(test_csv_samples),
+		cmocka_unit_test(test_state),      cmocka_unit_test(test_dlio_summary),
+		cmocka_unit_test(test_dlio_steps), cmocka_unit_test(test_dlio_phases),
+		cmocka_unit_test(test_dlio_log),   cmocka_unit_test(test_aliases),
+		cmocka_unit_test(test_exports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

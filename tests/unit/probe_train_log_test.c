@@ -88,6 +88,7 @@ static void test_megatron_forks(void **state)
 	check_at(&f, "throughput_tokens_per_s_per_gpu", 3, NULL, 9987.5);
 	check_at(&f, "throughput_samples_per_s", 4, NULL, 64 / 0.83);
 	check_at(&f, "throughput_samples_per_s", 5, NULL, 76.19);
+	check_at(&f, "throughput_tokens_per_s", 5, NULL, 76.19 * 2048);
 	check_at(&f, "tflops_per_gpu", 5, NULL, 50.3);
 	check_at(&f, "data_wait_ms", 5, NULL, 5.25);
 	check_at(&f, "val_loss", 5, NULL, 6.9);
