@@ -99,3 +99,28 @@ const char *nccl_warn_class(struct span warning)
 			return warnings[i].what;
 	return NULL;
 }
+
+bool nccl_failed(struct span t, struct nccl_failure *out)
+{
+	static const struct {
+		const char *words, *fact, *what;
+	} failures[] = {
+		{"Watchdog caught collective operation timeout: ", "nccl.watchdog",
+		 "a collective timed out (PyTorch's watchdog)"},
+		{"watchdog got stuck for ", "nccl.watchdog_stuck",
+		 "PyTorch's watchdog itself got stuck"},
+		{"NCCL error in: ", "nccl.error", "NCCL failed"},
+		{"NCCL error: ", "nccl.error", "NCCL failed"},
+		{"NCCL Error ", "nccl.error", "NCCL failed"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(failures); i++) {
+		out->text = span_trim(span_after(t, failures[i].words));
+		if (!out->text.n)
+			continue;
+		out->fact = failures[i].fact;
+		out->what = failures[i].what;
+		return true;
+	}
+	return false;
+}

@@ -14,4 +14,14 @@ char *nccl_tuning(struct span t);
 /* What a warning is about, NULL where it tells no cause that is known. */
 const char *nccl_warn_class(struct span warning);
 
+/* What those above NCCL say of its failure: a fact, and what is behind its words. */
+struct nccl_failure {
+	const char *fact, *what; /* what: as the status tells it */
+	struct span text;
+};
+
+/* "Watchdog caught collective operation timeout: WorkNCCL(...", "watchdog got stuck for ..",
+ * "NCCL error in: ..." (PyTorch's), "RuntimeError: NCCL error: ..." (vLLM's). */
+bool nccl_failed(struct span t, struct nccl_failure *out);
+
 #endif

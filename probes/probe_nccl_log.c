@@ -9,8 +9,9 @@
  * nccl.net_plugin, nccl.tuner, nccl.nvls, nccl.nvls_tree, nccl.gdr ("Enabled for GPU 0 / HCA 0
  * ..."), nccl.pxn, nccl.graph (NCCL's own estimate of a pattern), nccl.comm ("0x9f2c nranks 16"),
  * nccl.algo
- * ("AllReduce 268435456 RING SIMPLE"), nccl.warn_class and, as often as they come, nccl.warn and
- * nccl.watchdog (PyTorch's). At the end: nccl.suspect, what a reader of the log should look at;
+ * ("AllReduce 268435456 RING SIMPLE"), nccl.warn_class and, as often as they come, nccl.warn,
+ * nccl.watchdog, nccl.watchdog_stuck and nccl.error (PyTorch's, vLLM's). At the end:
+ * nccl.suspect, what a reader of the log should look at;
  * nccl.env.NAME (a variable that the library read and took: "set by environment to V") and
  * nccl.env_refused.NAME (a value that it did not take). A variable that no line names did not reach
  * the library, or does not exist. What it works with, whatever was asked for: nccl.p2p_chunk,
@@ -71,7 +72,7 @@ struct transport {
 
 /* Kinds of lines, told by their words in one pass. */
 enum kind {
-	KIND_WATCHDOG, /* no line of NCCL's own */
+	KIND_FAILURE, /* no line of NCCL's own */
 	KIND_TUNING,
 	KIND_CHANNEL,
 	KIND_ENV,
@@ -123,7 +124,10 @@ struct probe_run {
 	int64_t gdr_enabled;   /* lines that say so of a GPU and an adapter */
 	int64_t nvls_channels; /* of the communicator with most, -1: not told */
 	bool gdr_seen, gdr, ib_found, nvls_available;
-	int64_t watchdog_line; /* of the first collective that timed out, 0: none */
+	int64_t failed_line; /* the first that says that NCCL failed, 0: none */
+	const char *failed;
+	bool cause_next; /* behind "Last error:" of that rank */
+	int cause_rank;
 };
 
 /* A line of NCCL, taken apart. */
@@ -585,21 +589,43 @@ static void warn_line(struct probe_run *r, struct span text)
 		fact_once(r, "nccl.warn_class", span_of(what));
 }
 
-/* PyTorch's: "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, ...) ran
- * for 1800035 milliseconds before timing out." */
-static bool watchdog_line(struct probe_run *r, const struct input_line *l)
+static bool is_last_error(struct span t)
 {
-	struct span t = input_span(l),
-		    v = span_after(t, "Watchdog caught collective operation timeout: ");
+	static const char end[] = "Last error:";
 
-	if (!v.s)
+	return t.n >= sizeof(end) - 1 &&
+	       memcmp(t.s + t.n - (sizeof(end) - 1), end, sizeof(end) - 1) == 0;
+}
+
+/* Of those above NCCL; the line behind "Last error:" is NCCL's own warning. */
+static bool failure_line(struct probe_run *r, const struct input_line *l)
+{
+	struct span t = span_trim(input_span(l));
+	struct nccl_failure f;
+
+	if (r->cause_next && l->rank == r->cause_rank) {
+		r->cause_next = false;
+		if (!t.n || span_has(t, "NCCL "))
+			return false;
+		emit_begin(&r->out, l);
+		warn_line(r, t);
+		return true;
+	}
+	if (is_last_error(t)) {
+		r->cause_next = r->failed_line != 0;
+		r->cause_rank = l->rank;
+		return true;
+	}
+	if (!nccl_failed(t, &f))
 		return false;
 	emit_begin(&r->out, l);
 	r->lines++;
-	if (!r->watchdog_line)
-		r->watchdog_line = l->line;
+	if (!r->failed_line) {
+		r->failed_line = l->line;
+		r->failed = f.what;
+	}
 	if (r->warns++ < WARNS_MAX)
-		emit_fact(&r->out, "nccl.watchdog", span_trim(v));
+		emit_fact(&r->out, f.fact, f.text);
 	return true;
 }
 
@@ -620,8 +646,9 @@ static bool is_wanted(void *ctx, struct span line)
 		r->found = UINT32_C(1) << KIND_CHANNEL;
 	else if (span_starts(mark, "INFO "))
 		r->found = trigger_scan(r->words, mark, 0);
-	else if (span_has(line, "Watchdog "))
-		r->found = UINT32_C(1) << KIND_WATCHDOG;
+	else if (r->cause_next || span_starts(mark, "error") || span_starts(mark, "Error ") ||
+		 span_has(line, "atchdog ") || is_last_error(span_trim(line)))
+		r->found = UINT32_C(1) << KIND_FAILURE;
 	return r->found || mark.s;
 }
 
@@ -658,7 +685,7 @@ static void on_line(void *ctx, const struct input_line *l)
 {
 	struct probe_run *r = ctx;
 
-	if (has(r->found, KIND_WATCHDOG) && watchdog_line(r, l))
+	if (has(r->found, KIND_FAILURE) && failure_line(r, l))
 		return;
 	if (!r->behind || r->behind + strlen("NCCL ") > l->len)
 		return;
@@ -789,10 +816,9 @@ static enum probe_status judge(const struct probe_run *r, struct buf *detail)
 			buf_str(detail, "no line of NCCL");
 		return PROBE_ABSENT;
 	}
-	if (r->watchdog_line) {
+	if (r->failed_line) {
 		if (detail)
-			buf_printf(detail, "line %lld: a collective timed out (PyTorch's watchdog)",
-				   (long long)r->watchdog_line);
+			buf_printf(detail, "line %lld: %s", (long long)r->failed_line, r->failed);
 		return PROBE_FAILED;
 	}
 	s = r->out.bad ? emit_status(&r->out, detail) : PROBE_OK;

@@ -47,6 +47,7 @@ enum field {
 	F_CAT,
 	F_NAME,
 	F_TID,
+	F_PID,
 	F_TS,
 	F_DUR,
 	F_BYTES,
@@ -182,6 +183,20 @@ static void take_name(struct probe_run *r, const char *s, size_t n)
 		ev->is_memory = is_word(s, n, "[memory]");
 }
 
+/* A PyTorch without Kineto (Debian's, and before 1.8) writes no category, but whose events they
+ * are. */
+static void take_pid(struct event *ev, const char *s, size_t n)
+{
+	struct span name = {ev->name, ev->n_name};
+
+	if (is_word(s, n, "CPU functions"))
+		ev->cat = CAT_OP;
+	else if (is_word(s, n, "CUDA functions"))
+		ev->cat = span_starts(name, "Memcpy")   ? CAT_MEMCPY
+			  : span_starts(name, "Memset") ? CAT_MEMSET
+							: CAT_KERNEL;
+}
+
 static void take_coll(struct event *ev, const char *s, size_t n)
 {
 	ev->coll = XXH3_64bits_withSeed(s, n, ev->coll + (uint64_t)n) | 1;
@@ -203,6 +218,9 @@ static void take_event(struct probe_run *r, const char *s, size_t n)
 		break;
 	case F_TID:
 		ev->thread = (uint32_t)XXH3_64bits(s, n);
+		break;
+	case F_PID:
+		take_pid(ev, s, n);
 		break;
 	case F_TS:
 		ev->has_ts = parse_us(s, n, &ev->ts_ns);
@@ -382,16 +400,17 @@ static void on_begin(void *ctx)
 
 /* -- members -------------------------------------------------------------------------------- */
 
-static enum field event_key(const char *s, size_t n)
+static enum field event_key(const struct event *ev, const char *s, size_t n)
 {
 	switch (n) {
 	case 2:
 		return is_word(s, n, "ph") ? F_PH : is_word(s, n, "ts") ? F_TS : F_NONE;
 	case 3:
-		return is_word(s, n, "cat")   ? F_CAT
-		       : is_word(s, n, "dur") ? F_DUR
-		       : is_word(s, n, "tid") ? F_TID
-					      : F_NONE;
+		return is_word(s, n, "cat")                             ? F_CAT
+		       : is_word(s, n, "dur")                           ? F_DUR
+		       : is_word(s, n, "tid")                           ? F_TID
+		       : is_word(s, n, "pid") && ev->cat == CAT_UNKNOWN ? F_PID
+									: F_NONE;
 	case 4:
 		return is_word(s, n, "name") ? F_NAME : F_NONE;
 	default:
@@ -478,7 +497,7 @@ static bool on_key(void *ctx, enum tracejson_place place, struct span key)
 	case TRACEJSON_EVENT:
 		if (key.n == 4 && is_word(key.s, key.n, "args"))
 			return wants_args(&r->ev);
-		r->field = event_key(key.s, key.n);
+		r->field = event_key(&r->ev, key.s, key.n);
 		break;
 	case TRACEJSON_ARGS:
 		r->field = args_key(&r->ev, key.s, key.n);

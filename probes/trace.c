@@ -280,7 +280,7 @@ static void emit_bytes(struct emit *o, const struct timeline *t, enum timeline_g
 	struct emit_tag tag = EMIT_NONE;
 	int64_t bytes = timeline_bytes(t, kind), ns = timeline_copy_ns(t, kind);
 
-	if (!timeline_gpu_count(t, kind))
+	if (!timeline_gpu_count(t, kind) || !bytes) /* old traces tell no bytes */
 		return;
 	if (device)
 		emit_label(&ls, "device", span_of(device));
@@ -288,7 +288,7 @@ static void emit_bytes(struct emit *o, const struct timeline *t, enum timeline_g
 	tag.labels = ls.v;
 	tag.n_labels = ls.n;
 	emit_value(o, "h2d_copy_bytes", (double)bytes, &tag);
-	if (bytes && ns)
+	if (ns)
 		emit_value(o, "h2d_copy_gb_per_s", (double)bytes / (double)ns, &tag);
 }
 

@@ -77,6 +77,45 @@ static void test_versions(void **state)
 	findings_free(&f);
 }
 
+/* What PyTorch and vLLM say when NCCL failed; a log whose communicators all began is no success. */
+static void test_failures(void **state)
+{
+	static const char *const said[] = {
+		"[rank1]: torch.distributed.DistBackendError: NCCL error in: "
+		"../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1333, unhandled system error "
+		"(run with NCCL_DEBUG=INFO for details), NCCL version 2.21.5\n"
+		"[rank1]: ncclSystemError: System call (e.g. socket, malloc) or external library "
+		"call failed or device error.\n"
+		"[rank1]: Last error:\n"
+		"n1:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 - Abort COMPLETE\n"
+		"[rank0]: Traceback (most recent call last):\n"
+		"[rank1]: Error while creating shared memory segment /dev/shm/nccl-x (size 9637888)\n",
+		"RuntimeError: NCCL error: unhandled cuda error (run with NCCL_DEBUG=INFO for details)\n",
+		"[rank25]:[F ProcessGroupNCCL.cpp:1169] [PG 0 Rank 25] [PG 0 Rank 25] "
+		"ProcessGroupNCCL's watchdog got stuck for 600 seconds without making progress in "
+		"monitoring enqueued collectives.\n",
+	};
+	static const char *const facts[] = {"nccl.error", "nccl.error", "nccl.watchdog_stuck"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		_cleanup_free_ char *text = xasprintf(
+			"n1:1:2 [0] NCCL INFO NCCL version 2.21.5+cuda12.4\n%s", said[i]);
+		struct findings f = findings_text(&probe_nccl_log, text);
+
+		check_status(&f, PROBE_FAILED);
+		assert_int_equal(found_count(&f, facts[i]), 1);
+		if (!i) {
+			check_fact(&f, "nccl.warn",
+				   "Error while creating shared memory segment "
+				   "/dev/shm/nccl-x (size 9637888)");
+			check_fact(&f, "nccl.warn_class", "host: /dev/shm is full or too small");
+			assert_int_equal(found_count(&f, "nccl.warn"), 1);
+		}
+		findings_free(&f);
+	}
+}
+
 static void test_suspects(void **state)
 {
 	static const char text[] =
@@ -257,10 +296,11 @@ static void test_samples(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_versions), cmocka_unit_test(test_suspects),
-		cmocka_unit_test(test_modern),   cmocka_unit_test(test_blank_lines),
-		cmocka_unit_test(test_lab),      cmocka_unit_test(test_odd_lines),
-		cmocka_unit_test(test_samples),  cmocka_unit_test(test_wordings),
+		cmocka_unit_test(test_versions),    cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_suspects),    cmocka_unit_test(test_modern),
+		cmocka_unit_test(test_blank_lines), cmocka_unit_test(test_lab),
+		cmocka_unit_test(test_odd_lines),   cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_wordings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,6 +241,34 @@ static void test_unlisted_device(void **state)
 	}
 }
 
+#define OLD(name, who, ts, dur)                                                          \
+	"{\"name\":\"" name "\",\"ph\":\"X\",\"ts\":" #ts ",\"dur\":" #dur ",\"tid\":1," \
+	"\"pid\":\"" who "\",\"args\":{}}"
+
+/* What torch.autograd.profiler writes where PyTorch has no Kineto: no categories. */
+static void test_without_kineto(void **state)
+{
+	struct findings f = findings_text(p, "[" OLD("aten::mm", "CPU functions", 0, 60) "," OLD(
+						     "aten::relu", "CPU functions", 90, 10) "]");
+
+	(void)state;
+	check_status(&f, PROBE_OK);
+	check_at(&f, "trace_step_ms", -1, NULL, 0.1);
+	check_at(&f, "compute_ratio", -1, NULL, 0.7);
+	findings_free(&f);
+	f = findings_text(
+		p, "[" OLD("aten::mm", "CPU functions", 0, 100) "," OLD(
+			   "sgemm", "CUDA functions", 20,
+			   30) "," OLD("Memcpy HtoD (Pageable -> Device)", "CUDA functions", 60,
+				       10) "," OLD("Memset (Device)", "CUDA functions", 80, 5) "]");
+	check_status(&f, PROBE_OK);
+	check_at(&f, "trace_step_ms", -1, NULL, 0.065);
+	check_at(&f, "kernel_time_ms", -1, "kernel=sgemm", 0.03);
+	check_at(&f, "h2d_pageable_ratio", -1, NULL, 10.0 / 65);
+	assert_int_equal(found_count(&f, "h2d_copy_bytes"), 0);
+	findings_free(&f);
+}
+
 static void test_names(void **state)
 {
 	int64_t n;
@@ -274,10 +302,15 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fixture),     cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_mended),      cmocka_unit_test(test_stepped_over),
-		cmocka_unit_test(test_cut),         cmocka_unit_test(test_none),
-		cmocka_unit_test(test_handed_over), cmocka_unit_test(test_unlisted_device),
+		cmocka_unit_test(test_fixture),
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_mended),
+		cmocka_unit_test(test_stepped_over),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_handed_over),
+		cmocka_unit_test(test_unlisted_device),
+		cmocka_unit_test(test_without_kineto),
 		cmocka_unit_test(test_names),
 	};
 
