@@ -69,6 +69,7 @@ struct dstat {
 	size_t n;                 /* columns of the table; 0: none yet */
 	size_t group[DSTAT_COLS]; /* screen: columns of each group */
 	bool opens[DSTAT_COLS];   /* screen: a group is the first of its block */
+	char end[DSTAT_COLS];     /* screen: what stands behind a group; NUL: the line ends */
 	enum traffic traffic;
 	size_t n_groups;
 	char names[DSTAT_COLS][NAME_BYTES]; /* the header row before */
@@ -413,8 +414,10 @@ static void screen_names(struct dstat *st, struct span t)
 			name_column(st, n, span_of(group), w.v[i]);
 			known += st->col[n++].is != NULL;
 		}
-		for (size_t i = 0; i < size; i++)
+		for (size_t i = 0; i < size; i++) {
+			st->end[groups] = i + 1 < size ? ':' : t.s ? t.s[-1] : '\0';
 			st->group[groups++] = w.n / size;
+		}
 	}
 	if (!known || groups != st->n_names)
 		return;
@@ -423,7 +426,16 @@ static void screen_names(struct dstat *st, struct span t)
 	st->n_names = 0;
 }
 
-/* Groups end with '|', and those of one kind with ':', which is part of a time. */
+static bool is_known_group(const struct dstat *st, size_t column, size_t group)
+{
+	for (size_t i = 0; i < st->group[group] && column + i < DSTAT_COLS; i++)
+		if (st->col[column + i].is)
+			return true;
+	return false;
+}
+
+/* Groups end with '|', and those of one kind with ':', which is part of a time and of what nobody
+ * knows here: "sshd: root@ 146B  180B" of the most expensive process. */
 static bool screen_cells(const struct dstat *st, struct span t, struct cells *c)
 {
 	struct span part, w;
@@ -432,10 +444,17 @@ static bool screen_cells(const struct dstat *st, struct span t, struct cells *c)
 	for (size_t g = 0; g < st->n_groups; g++) {
 		const struct meaning *m = c->n < DSTAT_COLS ? st->col[c->n].is : NULL;
 		bool time = st->group[g] == 1 && m && m->what == WHAT_TIME;
+		bool known = is_known_group(st, c->n, g);
+		const char stop[] = {st->end[g], '\0'};
 		size_t n = 0;
 
-		if (!span_next(&t, time ? "|" : "|:", &part))
+		if (!span_next(&t, time ? "|" : known ? "|:" : stop, &part))
 			return false;
+		for (; !known && n < st->group[g]; n++)
+			if (!add_cell(c, (struct span){"", 0}))
+				return false;
+		if (!known)
+			continue;
 		if (time) {
 			add_cell(c, span_trim(part));
 			continue;
@@ -487,10 +506,15 @@ static bool without_frames(struct span *t, char out[FRAMED_BYTES])
 static void screen_line(struct dstat *st, struct emit *o, const struct input_line *l)
 {
 	char text[FRAMED_BYTES];
-	struct span t = input_span(l);
+	struct span t = input_span(l), rest, first;
 	bool opens[DSTAT_COLS] = {false}, framed = without_frames(&t, text);
 	struct cells c;
 
+	if (t.n > 2 && memcmp(t.s + t.n - 2, "^C", 2) == 0)
+		t.n -= 2;
+	rest = t;
+	if (!span_next(&rest, "|", &first))
+		return;
 	if (screen_groups(t, &c, opens)) {
 		if (st->traffic != TRAFFIC_BITS)
 			st->traffic = framed || memchr(t.s, '|', t.n) ? TRAFFIC_UNKNOWN
@@ -502,8 +526,8 @@ static void screen_line(struct dstat *st, struct emit *o, const struct input_lin
 		screen_names(st, t);
 	} else if (st->n_groups && !st->rows && is_blank_row(t)) {
 		st->rows = 1;
-	} else if (st->n_groups && screen_cells(st, t, &c) && is_row(c.v[0])) {
-		if (st->traffic == TRAFFIC_BYTES && span_trim(c.v[0]).n == 15)
+	} else if (st->n_groups && is_row(first) && screen_cells(st, t, &c)) {
+		if (st->traffic == TRAFFIC_BYTES && span_trim(first).n == 15)
 			st->traffic = TRAFFIC_UNKNOWN; /* dool's time, before it drew frames */
 		take_row(st, o, l, &c);
 	}

@@ -114,6 +114,22 @@ static void test_dool_screen(void **state)
 	check_at(&f, "cpu_user_pct", -1, NULL, 3);
 	check_at(&f, "disk_write_bytes_per_s", -1, "device=all", 2048);
 	findings_free(&f);
+	/* What is not known of a row may hold anything; ^C stopped it. */
+	f = findings_text(&probe_dstat,
+			  "----system---- ----most-expensive---- -dsk/total- -most-expensive-\n"
+			  "     time     |     i/o process      | read  writ|  cpu process\n"
+			  "07-10 03:39:01|sshd: root@ 146B  180B|   1     2 |\n"
+			  "07-10 03:39:02|systemd      10k 1370B|   3     4 |x 98 | y\n"
+			  "07-10 03:39:03|                      |   5     6 ^C\n"
+			  "07-10 03:39:04|                      |   7     8 |^C\n");
+	assert_int_equal(found_count(&f, "disk_read_bytes_per_s"), 2);
+	check_at(&f, "disk_read_bytes_per_s", -1, "device=all", 3);
+	assert_int_equal(found_nth(&f, "disk_write_bytes_per_s", 1)->value, 8);
+	findings_free(&f);
+	f = findings_text(&probe_dstat, "---load-avg--- -dsk/total-\n 1m   5m  15m | read  writ\n"
+					"0.06 0.06 0.06|   1     2\n0.06 0.06 0.06|   3     4 \n");
+	check_at(&f, "disk_read_bytes_per_s", -1, "device=all", 3);
+	findings_free(&f);
 	/* Its first row is blank: the next one is no mean since boot. */
 	f = findings_text(&probe_dstat, "----system---- -dsk/total-\n     time     | read  writ\n"
 					"10-02 17:04:49|           \n10-02 17:04:50|   0  235k\n"
