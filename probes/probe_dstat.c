@@ -183,6 +183,7 @@ static void csv_header(struct dstat *st, const struct cells *c)
 	if (span_eq(c->v[0], "Cmdline:") || span_eq(c->v[0], "Host:")) {
 		struct span last = c->v[c->n - 1];
 
+		st->rows = 0; /* a run was appended to the file */
 		for (size_t i = 1; i < c->n; i++)
 			if (span_has(c->v[i], "--bytes") || span_has(c->v[i], "--dstat"))
 				st->traffic = TRAFFIC_BYTES;

@@ -2,8 +2,10 @@
 /*
  * vmstat: the default table (-a, -n, -t, -w, with or without guest time) and the disks' (-d). The
  * first row of the default table is the mean since boot and is dropped; where a text has no other,
- * it is given with the label since=boot. Memory is taken to be in KiB: the header of -S m looks the
- * same. bi and bo are blocks of 1024 bytes a second over all disks (label device=all).
+ * it is given with the label since=boot. A header comes again with each screen, of at least
+ * SCREEN_ROWS: one that comes sooner begins another run, as scripts append them. Memory is taken to
+ * be in KiB: the header of -S m looks the same. bi and bo are blocks of 1024 bytes a second over
+ * all disks (label device=all).
  *
  * The counters of -d are since boot; with -t their rates come too. Devices that never did anything
  * are left out. Times have no zone but the header's name of it: only UTC is known.
@@ -18,7 +20,7 @@
 
 #define KIB 1024.0
 
-enum { SECTOR_BYTES = 512 };
+enum { SECTOR_BYTES = 512, SCREEN_ROWS = 10 };
 
 static const struct col columns[] = {
 	{"r", "procs_running", 1},
@@ -51,8 +53,9 @@ enum table { TABLE_NONE, TABLE_ALL, TABLE_DISK };
 struct vmstat {
 	enum table table;
 	struct cols cols;
-	bool timed; /* the last column is a date and a time */
-	int64_t rows;
+	bool timed;      /* the last column is a date and a time */
+	int64_t rows;    /* of this run */
+	int64_t on_page; /* of them since the last header */
 	struct lines_kept first;
 	bool replaying;
 	struct counters disks;
@@ -86,6 +89,9 @@ static bool take_header(struct vmstat *st, const struct words *w)
 		cols_header(&st->cols, columns, w);
 		st->timed = !col_find(columns, last) && !is_other(last);
 		st->table = TABLE_ALL;
+		if (st->on_page && st->on_page < SCREEN_ROWS)
+			st->rows = 0;
+		st->on_page = 0;
 	} else if (is_disk_header(w)) {
 		st->timed = w->n > DISK_COLUMNS;
 		st->table = TABLE_DISK;
@@ -149,6 +155,7 @@ static void take_row(struct vmstat *st, struct emit *o, const struct input_line 
 			emit_bad(o, "a row that is cut");
 		return;
 	}
+	st->on_page++;
 	if (!st->replaying && !st->rows++) {
 		if (l->complete)
 			lines_keep(&st->first, l);

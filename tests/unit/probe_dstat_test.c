@@ -47,6 +47,13 @@ static void test_epoch(void **state)
 	assert_int_equal(found_nth(&f, "procs_running", 0)->t_us, 1795832041500000);
 	assert_int_equal(found_count(&f, "procs_blocked"), 1);
 	findings_free(&f);
+	/* A run that was appended begins with its own mean since boot. */
+	f = findings_text(&probe_dstat, "\"Dstat 0.7.3 CSV output\"\n\"Host:\",\"a\"\n\"procs\",\n"
+					"\"run\",\"blk\"\n9,0\n1,0\n\"Dstat 0.7.3 CSV output\"\n"
+					"\"Host:\",\"a\"\n\"procs\",\n\"run\",\"blk\"\n9,0\n2,0\n");
+	assert_int_equal(found_count(&f, "procs_running"), 2);
+	assert_int_equal(found_nth(&f, "procs_running", 1)->value, 2);
+	findings_free(&f);
 	f = findings_text(&probe_dstat, "1,2,3\n4|5|6\n");
 	check_status(&f, PROBE_ABSENT);
 	findings_free(&f);

@@ -49,9 +49,37 @@ static void test_broken(void **state)
 	findings_free(&f);
 }
 
+/* Runs one behind the other each begin with a mean since boot; a header of the next screen does
+ * not begin one. */
+static void test_runs(void **state)
+{
+	static const char row[] = "\n 2 0 0 1024 0 0 0 0 8 9 1 2 3 4 90 3 0",
+			  boot[] = "\n 9 0 0 1024 0 0 0 0 8 9 1 2 3 4 90 3 0";
+	struct buf b = {0};
+	struct findings f;
+
+	(void)state;
+	for (int run = 0; run < 2; run++)
+		buf_printf(&b, HEAD "%s%s\n", boot, row);
+	f = findings_text(&probe_vmstat, b.data);
+	assert_int_equal(found_count(&f, "procs_running"), 2);
+	assert_int_equal(found_nth(&f, "procs_running", 1)->value, 2);
+	findings_free(&f);
+	buf_clear(&b);
+	buf_printf(&b, HEAD "%s", boot);
+	for (int i = 0; i < 20; i++)
+		buf_str(&b, row);
+	buf_printf(&b, "\n" HEAD "%s\n", row);
+	f = findings_text(&probe_vmstat, b.data);
+	assert_int_equal(found_count(&f, "procs_running"), 21);
+	findings_free(&f);
+	buf_free(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_disks),
 		cmocka_unit_test(test_broken),
