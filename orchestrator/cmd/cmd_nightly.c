@@ -20,6 +20,11 @@ extern const struct cmd cmd_nightly;
 
 enum { OPT_WINDOW = 512, OPT_NODE_HOURS, OPT_GPU_HOURS, OPT_NIGHT, OPT_PLAN, LOCK_TEXT_MAX = 512 };
 
+/* How long a night lasts whose end nobody gave: the timer of the next day finds it over. */
+static const int64_t NIGHT_US = INT64_C(23) * 3600 * 1000000;
+/* What ends with the night ends within this: agents by its clock, Slurm looks once a minute. */
+static const int64_t LAST_WORD_US = INT64_C(300) * 1000000;
+
 static double amount(const char *option, const char *arg, struct argp_state *state)
 {
 	double v;
@@ -185,6 +190,8 @@ static int set_night(struct nightly *n, struct err *e)
 		if (!n->bounds.until_us || end < n->bounds.until_us)
 			n->bounds.until_us = end;
 	}
+	n->bounds.wait_until_us = n->bounds.until_us ? n->bounds.until_us + LAST_WORD_US
+						     : n->now_us + NIGHT_US;
 	return 0;
 }
 
@@ -289,7 +296,10 @@ static int run(int argc, char **argv)
 		 "nothing runs outside of these hours, \"22:00-06:00 Europe/Berlin\"; may be given "
 		 "again (default: the site's)",
 		 0},
-		{"minutes", 'm', "N", 0, "nothing is started that cannot end in this time", 0},
+		{"minutes", 'm', "N", 0,
+		 "nothing is started that cannot end in this time (default, without a window: it "
+		 "begins nothing after 23 hours, nor waits any longer)",
+		 0},
 		{"node-hours", OPT_NODE_HOURS, "N", 0, "most that this night may cost", 0},
 		{"gpu-hours", OPT_GPU_HOURS, "N", 0, "most that this night may cost", 0},
 		{"night", OPT_NIGHT, "DATE", 0,

@@ -456,6 +456,7 @@ struct campaign_options drive_campaign_options(struct drive_run *d)
 					 .spec = o->fake_spec,
 					 .take_over = o->take_over,
 					 .until_us = o->until_us,
+					 .wait_until_us = o->wait_until_us,
 					 .spend_node_s = o->spend_node_s,
 					 .tell = progress_tell,
 					 .tell_ctx = &d->view};

@@ -30,7 +30,7 @@ struct drive_options {
 	bool leave_jobs; /* a signal ends us and leaves them running, as a second one does */
 	enum terminal_colours colours;
 	/* Of a night, see struct campaign_options; 0: no bound. */
-	int64_t until_us;
+	int64_t until_us, wait_until_us;
 	double spend_node_s;
 };
 

@@ -48,11 +48,12 @@ static void put_error(struct nightly_result *r, const struct err *e)
 /* Bound the next campaign by what is left. Why there is nothing left, or NULL. */
 static const char *bound(struct nightly *n, int gpus)
 {
+	int64_t now = clock_utc_us(n->w->clock);
 	double node_s = INFINITY;
 
 	if (drive_asked_to_stop(&n->drive))
 		return DRIVE_STOPPED;
-	if (n->bounds.until_us && clock_utc_us(n->w->clock) >= n->bounds.until_us)
+	if (now >= n->bounds.wait_until_us || (n->bounds.until_us && now >= n->bounds.until_us))
 		return "the night is over";
 	if (n->o->node_hours > 0)
 		node_s = 3600 * n->o->node_hours - n->spent_node_s;

@@ -379,6 +379,7 @@ static int open_row(struct campaign *c, int64_t id, const struct campaign_option
 	    (rc = take_lease(c, o->take_over, e)) < 0 || (rc = load_cost(c, e)) < 0)
 		return rc;
 	c->until_us = o->until_us;
+	c->wait_until_us = o->wait_until_us;
 	c->until_node_s = o->spend_node_s > 0 ? c->node_s + o->spend_node_s : 0;
 	return 0;
 }
@@ -735,6 +736,16 @@ int campaign_beat(struct campaign *c, struct err *e)
 	return query_lease_beat(c->ws->db, c->row.id, &c->lease, e);
 }
 
+static int leave_off(struct campaign *c, enum campaign_step *out, struct err *e)
+{
+	_cleanup_free_ char *why = limits_wait_text(c);
+
+	if (!why)
+		return 0;
+	*out = CAMPAIGN_LATER;
+	return put_off(c, why, e);
+}
+
 int campaign_step(struct campaign *c, enum campaign_step *out, struct err *e)
 {
 	_cleanup_free_ int64_t *ranking = NULL;
@@ -757,6 +768,8 @@ int campaign_step(struct campaign *c, enum campaign_step *out, struct err *e)
 		return rc;
 	if (c->row.state != CAMPAIGN_RUNNING)
 		return sweep_jobs(c, e);
+	if (*out == CAMPAIGN_WAIT)
+		return leave_off(c, out, e);
 	return a.kind != ACT_STAGE ? facts_load(c, e) : 0;
 }
 

@@ -52,6 +52,9 @@ struct campaign_options {
 	 * campaign_step() then says CAMPAIGN_LATER. */
 	int64_t until_us;
 	double spend_node_s;
+	/* From then on (UTC; 0: no bound) it says so too in place of CAMPAIGN_WAIT: jobs in flight,
+	 * of which a scheduler may never tell anything, are left to whoever opens it next. */
+	int64_t wait_until_us;
 	progress_f tell; /* may be NULL */
 	void *tell_ctx;
 };

@@ -103,6 +103,21 @@ char *limits_window_text(const struct campaign *c, int64_t length_s)
 			 s.opens_us ? "at " : "never ", opens);
 }
 
+char *limits_wait_text(const struct campaign *c)
+{
+	size_t n = c->facts.in_flight;
+	char ends[96];
+
+	if (c->wait_until_us == 0 || clock_utc_us(c->ws->clock) < c->wait_until_us)
+		return NULL;
+	hours_text(hours_of(c), c->until_us ? c->until_us : c->wait_until_us, ends, sizeof ends);
+	if (n == 0)
+		return xasprintf("the night ended at %s", ends);
+	return xasprintf("the night ended at %s with %zu block%s in flight, of whose end the "
+			 "scheduler told nothing: the next night takes what %s measured",
+			 ends, n, n > 1 ? "s" : "", n > 1 ? "they" : "it");
+}
+
 /* Nodes idle now; an answer is good for a while, none at all counts as none idle. */
 static int nodes_idle(struct campaign *c)
 {

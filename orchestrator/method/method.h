@@ -97,12 +97,13 @@ struct campaign {
 	int64_t trials; /* cost so far, added up: it equals query_cost()'s */
 	double node_s;
 	struct reserve_rates rates;
-	int64_t until_us;    /* nothing is started that cannot end by then; 0: no bound */
-	double until_node_s; /* nor once node_s is that; 0: no bound */
-	int64_t beat_us;     /* last heartbeat, monotonic */
-	struct kvs waits;    /* what was last said about a job that waits, by its id */
-	int64_t capacity_us; /* when capacity was asked for, monotonic */
-	bool ends_changed;   /* a job ended since ends_stop_reason() looked */
+	int64_t until_us;      /* nothing is started that cannot end by then; 0: no bound */
+	int64_t wait_until_us; /* nobody waits longer; 0: no bound */
+	double until_node_s;   /* nor once node_s is that; 0: no bound */
+	int64_t beat_us;       /* last heartbeat, monotonic */
+	struct kvs waits;      /* what was last said about a job that waits, by its id */
+	int64_t capacity_us;   /* when capacity was asked for, monotonic */
+	bool ends_changed;     /* a job ended since ends_stop_reason() looked */
 	int64_t accounts_us; /* when the cluster's accounts were asked for, monotonic; 0: not yet */
 	bool no_accounts;    /* it keeps none */
 	size_t wanted;       /* valid blocks that the open stage wanted when it was last asked */
@@ -438,6 +439,8 @@ void limits_night(const struct campaign *c, char out[11]);
 int64_t limits_left_s(const struct campaign *c);
 /* Why an allocation of this length may not be submitted now; heap, NULL: it may. */
 char *limits_window_text(const struct campaign *c, int64_t length_s);
+/* Why nobody waits for what is in flight any longer; heap, NULL: to wait. */
+char *limits_wait_text(const struct campaign *c);
 bool limits_nodes_idle(struct campaign *c);      /* as many as the budget wants to see */
 size_t limits_at_once(const struct campaign *c); /* most allocations that run at a time */
 /* The same with those that may wait behind them. */

@@ -31,61 +31,20 @@ enum purpose {
 };
 
 static const char *const members[] = {
-	"base",
-	"sd_run",
-	"tails",
-	"noisier",
-	"straggler_p",
-	"straggler",
-	"ar1",
-	"sd_alloc",
-	"sd_node",
-	"sd_arm_alloc",
-	"drift",
-	"order",
-	"trend",
-	"effects",
-	"loss",
-	"loss_effects",
-	"loss_sd",
-	"metrics",
-	"fixed",
-	"metric_effects",
-	"trial_s",
-	"queue_s",
-	"spread_s",
-	"nodes",
-	"at_once",
-	"sticky",
-	"by_job",
-	"persist",
-	"in_memory",
-	"undelivered",
-	"out_lines",
-	"maps",
-	"fails",
-	"nan",
-	"faults",
-	"hand_over",
-	"slow_node",
-	"slow_node_by",
-	"acks",
-	"sd_step",
-	"slow_p",
-	"slow",
-	"step_drift",
-	"outlier_p",
-	"outlier",
-	"neighbour_p",
-	"neighbour",
-	"throttle_p",
-	"throttle",
-	"steps",
-	"blocks_at_most",
-	"time_limit_s",
-	"ahead",
-	"ranks",
-	"environment",
+	"base",         "sd_run",       "tails",        "noisier",
+	"straggler_p",  "straggler",    "ar1",          "sd_alloc",
+	"sd_node",      "sd_arm_alloc", "drift",        "order",
+	"trend",        "effects",      "loss",         "loss_effects",
+	"loss_sd",      "metrics",      "fixed",        "metric_effects",
+	"trial_s",      "queue_s",      "silent_after", "spread_s",
+	"nodes",        "at_once",      "sticky",       "by_job",
+	"persist",      "in_memory",    "undelivered",  "out_lines",
+	"maps",         "fails",        "nan",          "faults",
+	"hand_over",    "slow_node",    "slow_node_by", "acks",
+	"sd_step",      "slow_p",       "slow",         "step_drift",
+	"outlier_p",    "outlier",      "neighbour_p",  "neighbour",
+	"throttle_p",   "throttle",     "steps",        "blocks_at_most",
+	"time_limit_s", "ahead",        "ranks",        "environment",
 	NULL,
 };
 static const char *const fault_members[] = {
@@ -151,7 +110,7 @@ static int read_faults(const struct json *o, struct fake_faults *f, struct err *
 
 static int read_numbers(const struct json *o, struct fake_truth *t, struct err *e)
 {
-	double nodes = 1, at_once = 1, tails = 0, blocks = 1, limit = 0, ahead = 0;
+	double nodes = 1, at_once = 1, tails = 0, blocks = 1, limit = 0, ahead = 0, silent = 0;
 	const struct {
 		const char *key;
 		double dflt, min, max, *to;
@@ -185,6 +144,7 @@ static int read_numbers(const struct json *o, struct fake_truth *t, struct err *
 		{"trial_s", 3, 1e-3, 1e7, &t->trial_s},
 		{"queue_s", 0, 0, 1e7, &t->queue_s},
 		{"spread_s", 0, 0, 1e7, &t->spread_s},
+		{"silent_after", 0, 0, 1e6, &silent},
 		{"nodes", 1, 1, 10000, &nodes},
 		{"at_once", 1, 1, 10000, &at_once},
 		{"ahead", 0, 0, 10000, &ahead},
@@ -201,6 +161,7 @@ static int read_numbers(const struct json *o, struct fake_truth *t, struct err *
 	t->nodes = (int)nodes;
 	t->at_once = (int)at_once;
 	t->ahead = (int)ahead;
+	t->silent_after = (int)silent;
 	t->blocks_at_most = (int)blocks;
 	t->time_limit_s = (int64_t)limit;
 	return rc;

@@ -45,6 +45,8 @@
  *   sticky [false]               they take the first node that they may, all of them
  *   blocks_at_most [1]           blocks that an allocation may hold; 0: no bound; 1: as local
  *   time_limit_s [0]             longest allocation; 0: no bound
+ *   silent_after [0]             submits after which it answers nothing about jobs, and none ends;
+ *                                0: never
  * Faults:
  *   undelivered []         names that the ranks' evidence lacks: variables, or arguments with their
  *                          value
@@ -94,7 +96,7 @@ struct fake_truth {
 	double straggler_p, straggler, sd_step, slow_p, slow, step_drift, outlier_p, outlier;
 	double neighbour_p, neighbour, throttle_p, throttle;
 	double trial_s, queue_s, spread_s;
-	int nodes, at_once, ahead, blocks_at_most;
+	int nodes, at_once, ahead, blocks_at_most, silent_after;
 	int64_t time_limit_s;
 	bool t3, fixed, sticky, by_job, persist, in_memory, steps;
 	struct fake_faults faults;

@@ -290,10 +290,22 @@ static void settle(struct sched_run *s, struct job *j)
 		j->end = END_FAILED;
 }
 
+static bool is_silent(const struct sched_run *s)
+{
+	return s->truth.silent_after > 0 && s->seq >= s->truth.silent_after;
+}
+
+static int no_answer(struct err *e)
+{
+	return err_set(e, ERR_TEMP, "planted: the scheduler does not answer");
+}
+
 static bool settle_due(struct sched_run *s)
 {
 	bool any = false;
 
+	if (is_silent(s))
+		return false;
 	while (s->over < s->n && s->jobs[s->over].ended)
 		s->over++;
 	for (size_t i = s->over; i < s->n; i++) {
@@ -519,6 +531,8 @@ static int fake_poll(struct sched_run *s, const char *const *ids, size_t n,
 {
 	int rc = settle_due(s) ? save(s, e) : 0;
 
+	if (is_silent(s))
+		return no_answer(e);
 	for (size_t i = 0; i < n; i++) {
 		const struct job *j = by_id(s, ids[i]);
 
@@ -536,6 +550,8 @@ static int fake_cancel(struct sched_run *s, const char *id, struct err *e)
 {
 	struct job *j = by_id(s, id);
 
+	if (is_silent(s))
+		return no_answer(e);
 	settle_due(s);
 	if (j && !j->ended) {
 		j->ended = true;
@@ -551,8 +567,8 @@ static int fake_find(struct sched_run *s, const char *token, struct sched_status
 	const struct job *j = by_token(s, token);
 	int rc = settle_due(s) ? save(s, e) : 0;
 
-	if (rc)
-		return rc;
+	if (rc || is_silent(s))
+		return rc ? rc : no_answer(e);
 	if (j)
 		fill_status(s, j, out);
 	return j != NULL;
@@ -591,7 +607,7 @@ static int fake_will_run(struct sched_run *s, const struct sched_job *job,
 /* When the next job begins or ends. */
 static int64_t next_event(const struct sched_run *s, int64_t latest)
 {
-	for (size_t i = s->over; i < s->n; i++) {
+	for (size_t i = s->over; i < s->n && !is_silent(s); i++) {
 		const struct job *j = &s->jobs[i];
 		int64_t at = j->start_us > now_us(s)  ? j->start_us
 			     : j->settled < j->dirs.n ? block_due_us(s, j, j->settled)

@@ -63,6 +63,8 @@ start_night() {
 
 sql() { sqlite3 -cmd '.timeout 20000' ws/fettle.db "$1"; }
 
+submitted() { [ "$(sql "SELECT count(*) FROM attempt WHERE state = 'submitted'")" = 1 ]; }
+
 # wait_for COMMAND...: until it succeeds, for two minutes
 wait_for() {
 	local i
@@ -240,6 +242,27 @@ measured() {
 	[ "$(sql 'SELECT count(*) FROM trial')" = 0 ]
 	run -0 nightly
 	[ "$(sql 'SELECT count(*) FROM canary')" = 1 ]
+}
+
+@test "a scheduler that never answers holds a night for 23 hours, and what it tells later counts" {
+	canary one
+	cc -shared -fPIC -o clock.so "$TOP/tests/faults/clockjump.c" -ldl
+	jq '. + {silent_after: 1}' truth.json >silent.json
+	echo 0 >offset
+	CLOCK_OFFSET=$PWD/offset LD_PRELOAD=$PWD/clock.so "$FETTLE" nightly night -w ws --fake silent.json >out 2>&1 3>&- &
+	pid=$!
+	wait_for submitted
+	echo 79200 >offset # 22 hours: it may yet speak
+	sleep 0.2
+	kill -0 $pid
+	echo 82860 >offset
+	rc=0
+	wait $pid || rc=$?
+	cat out
+	[ "$rc" -eq 3 ]
+	grep -qE 'canary  one .*left: the night ended at .* with 1 block in flight, of whose end the scheduler told nothing: the next night takes what it measured' out
+	run -0 nightly --night "$(date -d tomorrow +%F)"
+	[ "$(sql 'SELECT count(*) FROM attempt WHERE number > 1')" = 0 ]
 }
 
 @test "killed at any point, the same command measures nothing twice; a second one at a time says so" {

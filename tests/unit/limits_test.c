@@ -176,6 +176,41 @@ static void test_a_night_that_ends(void **state)
 	world_close(&w);
 }
 
+/* A scheduler that falls silent holds nobody for ever; what it tells another night counts. */
+static void test_a_night_is_not_waited_out(void **state)
+{
+	_cleanup_free_ char *reason = NULL;
+	struct campaign_options o = {
+		.sched = sched_find("fake"), .spec = "{\"silent_after\": 2}", .take_over = true};
+	enum campaign_step step = CAMPAIGN_AGAIN;
+	struct campaign *c = NULL;
+	struct world w;
+	struct err e = {0};
+
+	(void)state;
+	world_open_with(&w, 1, "blocks = { aa = 8 }");
+	o.wait_until_us = w.time.utc_us + 23 * HOUR_US;
+	assert_ok(campaign_open(w.ws, w.id, &o, &c, &e));
+	for (int i = 0; i < 100000 && step != CAMPAIGN_LATER; i++) {
+		assert_ok(campaign_step(c, &step, &e));
+		if (step == CAMPAIGN_WAIT)
+			assert_ok(campaign_wait(c, 60 * 1000000, -1, &e));
+	}
+	campaign_close(c);
+	assert_int_equal(step, CAMPAIGN_LATER);
+	assert_in_range(w.time.utc_us, o.wait_until_us, o.wait_until_us + HOUR_US);
+	assert_int_equal(state_of(&w), CAMPAIGN_RUNNING);
+	reason = reason_of(&w);
+	assert_contains(reason,
+			"with 1 block in flight, of whose end the scheduler told nothing: the "
+			"next night takes what it measured");
+	assert_int_equal(count(&w, "SELECT count(*) FROM attempt WHERE state = 'submitted'"), 1);
+	assert_int_equal(go(&w, "{}"), CAMPAIGN_OVER);
+	assert_int_equal(state_of(&w), CAMPAIGN_DONE);
+	assert_int_equal(count(&w, "SELECT count(*) FROM attempt WHERE number > 1"), 0);
+	world_close(&w);
+}
+
 static void test_a_night_that_has_spent_what_it_may(void **state)
 {
 	_cleanup_free_ char *reason = NULL;
@@ -327,6 +362,7 @@ int main(void)
 		cmocka_unit_test(test_a_window_that_closes_in_mid_campaign),
 		cmocka_unit_test(test_block_and_job_know_the_end_of_the_window),
 		cmocka_unit_test(test_a_night_that_ends),
+		cmocka_unit_test(test_a_night_is_not_waited_out),
 		cmocka_unit_test(test_a_night_that_has_spent_what_it_may),
 		cmocka_unit_test(test_the_deadline),
 		cmocka_unit_test(test_gpu_hours),
