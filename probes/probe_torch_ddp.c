@@ -88,7 +88,8 @@ static void on_line(void *ctx, const struct input_line *l)
 	}
 	if (r->rank < 0 || l->redrawn || (l->rank >= 0 && l->rank != r->writer))
 		return;
-	if (!span_next(&t, ":", &key) || !t.s || !is_key(key)) {
+	/* Builds before 1.9 had the whole list in one line: no value of it can be told. */
+	if (!span_next(&t, ":", &key) || !t.s || !is_key(key) || span_has(t, ": ")) {
 		r->rank = -1;
 		return;
 	}

@@ -53,10 +53,26 @@ static void test_prefixed(void **state)
 	findings_free(&f);
 }
 
+/* A list in one line, as builds before 1.9 had it: nothing is told rather than half of it. */
+static void test_one_line(void **state)
+{
+	struct findings f = findings_text(
+		&probe_torch_ddp,
+		"I0226 19:12:47.109243 28184 logger.cpp:140] [Rank 1]: DDP Initialized with:\n"
+		"world_size: 2 module_name: Linear device_ids: 1 backend_name: nccl\n"
+		"bucket_cap_mb: 25\n");
+
+	(void)state;
+	check_status(&f, PROBE_ABSENT);
+	assert_int_equal(f.n, 0);
+	findings_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest t[] = {
 		cmocka_unit_test(test_two_ranks),
+		cmocka_unit_test(test_one_line),
 		cmocka_unit_test(test_prefixed),
 	};
 
