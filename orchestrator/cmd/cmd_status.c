@@ -51,22 +51,64 @@ static void glance_done(struct glance *g)
 	strv_free(&g->expired);
 }
 
-/* The recipe is read where something of it is shown: of the campaign that is asked for, and of one
- * that runs. */
-static int load(struct workspace *w, const struct campaign_row *row, bool asked, struct glance *g,
-		struct err *e)
+/* Recipes by their hash, each read once: the campaigns of years may all be of a few. */
+enum { RECIPES_MAX = 64 };
+
+struct recipes {
+	struct {
+		const char *hash; /* of a row, borrowed */
+		struct recipe *r;
+	} v[RECIPES_MAX];
+	size_t n; /* that were read: the oldest makes room */
+};
+
+static void recipes_free(struct recipes *all)
 {
-	bool whole = asked || row->state == CAMPAIGN_RUNNING;
-	struct recipe *r = whole ? drive_recipe(w, row->id) : NULL;
+	for (size_t i = 0; i < RECIPES_MAX; i++)
+		recipe_free(all->v[i].r);
+	free(all);
+}
+
+static const struct recipe *recipe_of(struct recipes *all, struct workspace *w,
+				      const struct campaign_row *row)
+{
+	size_t at = all->n % RECIPES_MAX;
+
+	for (size_t i = 0; i < RECIPES_MAX && all->v[i].hash; i++)
+		if (str_eq(all->v[i].hash, row->recipe_hash))
+			return all->v[i].r;
+	recipe_free(all->v[at].r);
+	all->v[at].hash = row->recipe_hash;
+	all->v[at].r = drive_recipe(w, row->id);
+	all->n++;
+	return all->v[at].r;
+}
+
+static bool has_fix(struct workspace *w, const struct campaign_row *row)
+{
+	struct fix_row fix = {0};
+	bool found = false, has;
+
+	has = query_fix_get(w->db, row->id, &fix, &found, NULL) == 0 && found && fix.fingerprint;
+	fix_row_done(&fix);
+	return has;
+}
+
+/* The recipe is read where something of it is shown: of the campaign that is asked for, of one that
+ * runs, and of one whose fix may have expired. */
+static int load(struct workspace *w, const struct campaign_row *row, bool asked,
+		struct recipes *recipes, struct glance *g, struct err *e)
+{
+	bool whole = asked || row->state == CAMPAIGN_RUNNING, fixed = has_fix(w, row);
+	const struct recipe *r = whole || fixed ? recipe_of(recipes, w, row) : NULL;
 	int rc;
 
 	*g = (struct glance){.row = row};
-	rc = view_load(w, row->id, r, &g->view, e);
+	rc = view_load(w, row->id, whole ? r : NULL, &g->view, e);
 	if (rc == 0)
 		rc = query_campaign_submitters(w->db, row->id, &g->submitters, e);
-	if (rc == 0)
+	if (rc == 0 && fixed)
 		rc = drive_expired(w, row, r, &g->expired, e);
-	recipe_free(r);
 	return rc;
 }
 
@@ -179,11 +221,13 @@ static int print_all(const struct args *a, struct workspace *w, const struct cam
 {
 	_cleanup_(json_freep) struct json *list = json_array();
 	_cleanup_free_ char *text = NULL;
+	struct recipes *recipes = xcalloc(1, sizeof *recipes);
+	int rc = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && rc == 0; i++) {
 		struct glance g;
-		int rc = load(w, &rows[i], a->campaign, &g, e);
 
+		rc = load(w, &rows[i], a->campaign, recipes, &g, e);
 		if (rc == 0 && a->look.json)
 			json_add(list, to_json(w, &g));
 		else if (rc == 0 && a->campaign)
@@ -191,9 +235,10 @@ static int print_all(const struct args *a, struct workspace *w, const struct cam
 		else if (rc == 0)
 			print_short(w, &g);
 		glance_done(&g);
-		if (rc < 0)
-			return rc;
 	}
+	recipes_free(recipes);
+	if (rc < 0)
+		return rc;
 	if (a->look.json) {
 		text = json_print(list, true);
 		printf("%s\n", text);

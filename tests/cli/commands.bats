@@ -252,6 +252,25 @@ options_of() {
 	[ "$status" -eq 4 ]
 }
 
+@test "status: the recipe of many campaigns with a fix is read once" {
+	printf '{"fixed": true, "sd_run": 0.005, "effects": {"A=1": 0.06}}' >truth.json
+	cc -D_GNU_SOURCE -shared -fPIC -o fork.so "$TOP/tests/faults/failnth.c" -ldl
+	# a recipe is read in a child of its own
+	children() {
+		rm -f told
+		FAIL_NTH=1000000 FAIL_CALLS=fork FAIL_WITH=EIO FAIL_TOLD=$PWD/told LD_PRELOAD=$PWD/fork.so "$FETTLE" status -w fixes >shown
+		tail -n 1 told
+	}
+	for n in 1 2 3; do
+		"$FETTLE" run -q -s fake --fake truth.json -w fixes "$TOP/tests/fixtures/recipes/fake-brief.lua" >run.txt
+		[ "$(sqlite3 fixes/fettle.db 'SELECT count(*) FROM fix WHERE fingerprint IS NOT NULL')" -eq "$n" ]
+		[ "$n" -ne 1 ] || one=$(children)
+	done
+	[ "$one" != 'seen 0' ]
+	[ "$(children)" = "$one" ]
+	[ "$(grep -c fake-brief shown)" -eq 3 ]
+}
+
 # -- a machine without a cluster -----------------------------------------------------------------
 
 # away SAYS ARGUMENT...: status 4, one message with what libslurm said and what to do, and no campaign

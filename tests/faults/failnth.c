@@ -158,6 +158,11 @@ int unlinkat(int dir, const char *path, int flags)
 	return fails("unlinkat", path) ? -1 : REAL(unlinkat, dir, path, flags);
 }
 
+pid_t fork(void)
+{
+	return fails("fork", "") ? -1 : REAL(fork);
+}
+
 int mkdir(const char *path, mode_t mode)
 {
 	return fails("mkdir", path) ? -1 : REAL(mkdir, path, mode);
