@@ -423,6 +423,13 @@ static bool timer_line(struct train_state *st, struct emit *o, const struct inpu
 
 enum { BLOCK_MIN_MAX = 1, BLOCK_MAX, BLOCK_MIN, BLOCK_RANKS };
 
+static bool span_ends(struct span t, const char *word)
+{
+	size_t k = strlen(word);
+
+	return t.n >= k && memcmp(t.s + t.n - k, word, k) == 0;
+}
+
 static bool block_head(struct train_state *st, struct span t)
 {
 	static const struct {
@@ -433,8 +440,9 @@ static bool block_head(struct train_state *st, struct span t)
 		     {"min time across ranks (ms):", BLOCK_MIN},
 		     {"times across ranks (ms):", BLOCK_RANKS}};
 
+	/* Behind a logger's name too: "INFO:megatron.core.timers:(min, max) ...". */
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
-		if (span_eq(t, heads[i].text)) {
+		if (span_ends(t, heads[i].text)) {
 			st->block = heads[i].block;
 			buf_clear(&st->held);
 			return true;
@@ -490,8 +498,8 @@ static bool rank_timer(struct train_state *st, struct emit *o, const struct inpu
 		return true;
 	}
 	if (!st->held.len || !value.s || name.s + strlen("rank ") > value.s ||
-	    !span_next(&value, ":", &rank) || !num_whole(rank, &n) || n < 0 || n > 1e7 ||
-	    !train_is_whole(l, value))
+	    !span_next(&value, ":", &rank) || !value.s || !num_whole(rank, &n) || n < 0 ||
+	    n > 1e7 || !train_is_whole(l, value))
 		return false;
 	o->rank = (int)n;
 	emit_timer(o, st, (struct span){st->held.data, st->held.len}, span_trim(value), NULL);
@@ -509,10 +517,11 @@ static bool block_line(struct train_state *st, struct emit *o, const struct inpu
 		return rank_timer(st, o, l);
 	if (!st->block || !timer_name(&t, &name))
 		return false;
-	if (st->block == BLOCK_MIN_MAX)
+	/* In early 2023 the block of the largest times alone had the headline of both. */
+	if (st->block == BLOCK_MIN_MAX && !(l->complete && num_whole(t, &(double){0})))
 		emit_min_max(o, st, name, t);
 	else if (train_is_whole(l, t))
-		emit_timer(o, st, name, t, st->block == BLOCK_MAX ? "max" : "min");
+		emit_timer(o, st, name, t, st->block == BLOCK_MIN ? "min" : "max");
 	return true;
 }
 

@@ -97,6 +97,8 @@ static void test_megatron_forks(void **state)
 	check_at(&f, "val_loss", 6, NULL, 6.8);
 	check_at(&f, "mem_peak_reserved_gib", 6, NULL, 4);
 	check_at(&f, "throughput_tokens_per_s_per_gpu", 7, NULL, 2114.61);
+	check_at(&f, "phase_time_ms", 7, "phase=all-grads-sync,stat=max", 14.25);
+	check_at(&f, "phase_time_ms", 7, "phase=optimizer,stat=max", 22.75);
 	check_at(&f, "tflops_per_gpu", -1, NULL, 412.5);
 	check_at(&f, "mem_allocated_gib", 7, NULL, 63.66 * gb);
 	check_at(&f, "mem_peak_active_gib", 7, NULL, 169.96 * gb);
