@@ -2,6 +2,10 @@
 #include "tests/unit/check.h"
 
 #include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "orchestrator/base/json.h"
 
@@ -271,6 +275,43 @@ static void bytes_that_are_no_utf8_are_replaced(void **state)
 	}
 }
 
+static char big[24 << 20]; /* more than any arena has left over */
+
+/* Whatever it returns is told: no more memory is to be had, and the text is good. */
+static void parse_without_memory(int told)
+{
+	struct rlimit none = {0};
+	struct json *j = NULL;
+
+	setrlimit(RLIMIT_CORE, &none);
+	setrlimit(RLIMIT_AS, &none);
+	signal(SIGABRT, SIG_DFL);
+	if (dprintf(told, "%s", json_parse("t", big, sizeof big, &j, NULL) ? "refused" : "parsed"))
+		_exit(0);
+}
+
+/* A text that is good is not called malformed, nor is a member left out: the process ends. */
+static void memory_that_cannot_be_had_is_no_wrong_text(void **state)
+{
+	char said[16] = "";
+	int told[2], status = 0;
+	pid_t pid;
+
+	(void)state;
+	memset(big, 'x', sizeof big);
+	big[0] = big[sizeof big - 1] = '"';
+	assert_int_equal(pipe(told), 0);
+	pid = fork();
+	if (pid == 0)
+		parse_without_memory(told[1]);
+	close(told[1]);
+	assert_int_equal(read(told[0], said, sizeof said - 1), 0);
+	close(told[0]);
+	assert_string_equal(said, "");
+	waitpid(pid, &status, 0);
+	assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +328,7 @@ int main(void)
 		cmocka_unit_test(what_is_borrowed_stays_and_what_is_taken_is_gone),
 		cmocka_unit_test(a_line_is_printed_as_one),
 		cmocka_unit_test(bytes_that_are_no_utf8_are_replaced),
+		cmocka_unit_test(memory_that_cannot_be_had_is_no_wrong_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
