@@ -107,6 +107,33 @@ char *html_figure_label(const char *s, size_t most)
 	return label;
 }
 
+/* Bytes of the first line: up to the last blank that leaves it at most so many columns. */
+static size_t first_line(const char *s, size_t most)
+{
+	size_t fits = text_fit(s, most), at = fits;
+
+	while (at > 0 && s[at] != ' ')
+		at--;
+	return at ? at : fits;
+}
+
+void html_figure_words(struct buf *out, const char *class, double x, double y,
+		       enum svg_anchor anchor, const char *s, size_t most)
+{
+	_cleanup_free_ char *text = text_clean(s), *rest = NULL;
+	size_t at;
+
+	if (text_width(text) <= most) {
+		svg_text(out, class, x, y + 4, anchor, text);
+		return;
+	}
+	at = first_line(text, most);
+	rest = html_figure_label(text + at + (text[at] == ' '), most);
+	text[at] = '\0';
+	svg_text(out, class, x, y - 2, anchor, text);
+	svg_text(out, class, x, y + 11, anchor, rest);
+}
+
 char *html_figure_change(const struct hypothesis_row *h)
 {
 	return xasprintf("%s %s → %s", h->knob, h->from_value ? h->from_value : _("(not set)"),

@@ -191,14 +191,13 @@ static void draw_beyond(const struct forest *f, const char *class, double y, boo
 
 static void draw_row(const struct forest *f, const struct row *w, double y)
 {
-	_cleanup_free_ char *label = html_figure_label(w->label, LABEL_MOST);
-	_cleanup_free_ char *what = NULL, *title = NULL;
+	_cleanup_free_ char *title = NULL;
 	struct buf words = {0};
 
 	effect_words(w, &words);
-	what = html_figure_label(words.data, WORDS_MOST);
 	title = xasprintf("%s: %s", w->label, words.data);
-	svg_text(f->out, w->fix ? "head" : "name", FIGURE_LABEL, y + 4, SVG_END, label);
+	html_figure_words(f->out, w->fix ? "head" : "name", FIGURE_LABEL, y, SVG_END, w->label,
+			  LABEL_MOST);
 	buf_printf(f->out, "<g class=\"%s\">", w->class);
 	if (isfinite(w->lo) && isfinite(w->hi))
 		svg_line(f->out, "ci", inside(f, w->lo), y, inside(f, w->hi), y);
@@ -209,7 +208,8 @@ static void draw_row(const struct forest *f, const struct row *w, double y)
 	else
 		svg_dot(f->out, w->hollow ? "hollow" : "est", inside(f, w->est), y, 4.5, title);
 	buf_str(f->out, "</g>");
-	svg_text(f->out, "y", FIGURE_WIDTH - VALUES + 6, y + 4, SVG_START, what);
+	html_figure_words(f->out, "y", FIGURE_WIDTH - VALUES + 6, y, SVG_START, words.data,
+			  WORDS_MOST);
 	buf_free(&words);
 }
 

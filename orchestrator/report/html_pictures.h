@@ -51,6 +51,10 @@ void html_figure_none(struct buf *out, const char *why);
 
 /* s on one line, at most so many columns: of a longer one both ends, an ellipsis between; heap. */
 char *html_figure_label(const char *s, size_t most);
+/* s as the text of a row whose middle is y: in two lines where one of so many columns is too short,
+ * broken at a blank. A label as above where two are. */
+void html_figure_words(struct buf *out, const char *class, double x, double y,
+		       enum svg_anchor anchor, const char *s, size_t most);
 /* "knob from -> to" of a hypothesis; heap. */
 char *html_figure_change(const struct hypothesis_row *h);
 /* What a confirm or final stage compared; heap. */

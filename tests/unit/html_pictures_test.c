@@ -116,6 +116,27 @@ static void what_a_screen_found_invalid_is_called_so(void **state)
 	assert_contains(svg, "-80.0 %, screened: invalid");
 }
 
+/* What is too long for its place takes two lines; no word of it is lost. */
+static void long_words_are_whole(void **state)
+{
+	char state_text[] = "accepted, pending convergence",
+	     knob[] = "TORCH_NCCL_ASYNC_ERROR_HANDLING", value[] = "expandable_segments";
+	struct report_hypothesis h[4];
+	struct report r = report_of(h);
+	_cleanup_free_ char *svg = NULL;
+
+	(void)state;
+	r.fix.state = state_text;
+	h[0].row.knob = knob;
+	h[0].row.value = value;
+	svg = drawn(html_forest, &r);
+	assert_contains(svg, ">+15.0 % [+14.0, +17.0], accepted,</text>");
+	assert_contains(svg, ">pending convergence</text>");
+	assert_contains(svg, ">TORCH_NCCL_ASYNC_ERROR_HANDLING</text>");
+	assert_contains(svg, "→ expandable_segments</text>");
+	assert_null(strstr(svg, "…"));
+}
+
 static void effects_stand_at_their_values(void **state)
 {
 	struct report_hypothesis h[4];
@@ -399,6 +420,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_screen_found_invalid_is_called_so),
+		cmocka_unit_test(long_words_are_whole),
 		cmocka_unit_test(effects_stand_at_their_values),
 		cmocka_unit_test(the_weakest_of_many_are_left_out),
 		cmocka_unit_test(gains_add_up_in_the_order_of_acceptance),
