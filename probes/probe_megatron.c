@@ -440,6 +440,8 @@ static bool block_head(struct train_state *st, struct span t)
 		     {"min time across ranks (ms):", BLOCK_MIN},
 		     {"times across ranks (ms):", BLOCK_RANKS}};
 
+	if (!t.n || t.s[t.n - 1] != ':')
+		return false;
 	/* Behind a logger's name too: "INFO:megatron.core.timers:(min, max) ...". */
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
 		if (span_ends(t, heads[i].text)) {

@@ -156,6 +156,20 @@ trace "${TRACE_MB:-200}"
 log "NCCL log of $log_mb MB, records only" nccl_log $fixtures/nccl-x2.log
 log "Megatron log of $log_mb MB, records only" megatron $fixtures/megatron-old.txt
 against_pandas
+while read -r probe file; do
+	log "the same of $probe" "$probe" "$fixtures/$file"
+done <<-'DIALECTS'
+	deepspeed deepspeed.txt
+	torchtitan torchtitan-2026-rank-prefix.txt
+	hf_trainer hf-trainer.txt
+	nanogpt nanogpt.txt
+	nemo nemo.txt
+	lightning lightning.txt
+	torchtune torchtune.txt
+	llmc llmc.txt
+	mllog mllog.txt
+	metrics_jsonl metrics.jsonl
+DIALECTS
 if [ -r "$shared/samples/train-megatron/meg_gpt2_perf_n16-v100-pp.txt" ]; then
 	log "NCCL log of $log_mb MB, of a job of 32 ranks" nccl_log \
 		"$shared/samples/nccl-log/nccl-2.10.3-a100-4node-hfi1-no-gdr.txt"
