@@ -141,10 +141,13 @@ static inline const char *more_digits(const char *p, const char *end, uint64_t *
 static inline size_t few_digits(struct decimal *d, struct span t)
 {
 	enum { FIT = 19 };
-	const char *end = t.s + t.n, *start = t.s + (t.n && (*t.s == '-' || *t.s == '+'));
-	const char *p, *point;
+	const char *end, *start, *p, *point;
 
 	*d = (struct decimal){0};
+	if (!t.n) /* perhaps of no text at all: nothing may be added to NULL */
+		return 0;
+	end = t.s + t.n;
+	start = t.s + (*t.s == '-' || *t.s == '+');
 	p = point = more_digits(start, end, &d->digits);
 	if (p < end && *p == '.') {
 		p = more_digits(++point, end, &d->digits);
