@@ -38,7 +38,7 @@ static struct span bare(struct span w)
 {
 	if (w.n && w.s[0] == '(')
 		w.s++, w.n--;
-	while (w.n && strchr(",|)", w.s[w.n - 1]))
+	while (w.n && (w.s[w.n - 1] == ',' || w.s[w.n - 1] == '|' || w.s[w.n - 1] == ')'))
 		w.n--;
 	return w;
 }
