@@ -440,6 +440,11 @@ char *json_print(const struct json *j, bool pretty)
 {
 	struct buf b = {0};
 
-	print_value(&b, j, pretty, 0);
+	json_put(&b, j, pretty);
 	return buf_take(&b);
+}
+
+void json_put(struct buf *out, const struct json *j, bool pretty)
+{
+	print_value(out, j, pretty, 0);
 }

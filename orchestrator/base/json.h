@@ -71,5 +71,7 @@ struct json *json_take(struct json *object, const char *key);
 
 /* heap; pretty is indented by a tab, with no last newline */
 char *json_print(const struct json *j, bool pretty);
+/* The same, appended: of a large tree there is then one text and not two. */
+void json_put(struct buf *out, const struct json *j, bool pretty);
 
 #endif

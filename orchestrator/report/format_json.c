@@ -437,7 +437,6 @@ static struct json *counts(const struct report *r)
 static int write_json(const struct report *r, struct buf *out, struct err *e)
 {
 	_cleanup_(json_freep) struct json *o = json_object();
-	_cleanup_free_ char *text = NULL;
 	struct buf words = {0};
 
 	(void)e;
@@ -461,8 +460,8 @@ static int write_json(const struct report *r, struct buf *out, struct err *e)
 	json_set(o, "tradeoffs", report_tradeoffs_json(r));
 	json_set(o, "sizes", report_sizes_json(r));
 	json_set(o, "reproduce", reproduce(r));
-	text = json_print(o, true);
-	buf_printf(out, "%s\n", text);
+	json_put(out, o, true); /* a line a trial: the largest text that there is */
+	buf_char(out, '\n');
 	buf_free(&words);
 	return 0;
 }

@@ -275,6 +275,20 @@ static void bytes_that_are_no_utf8_are_replaced(void **state)
 	}
 }
 
+static void putting_appends_what_printing_gives(void **state)
+{
+	_cleanup_json_ struct json *j = parse("{\"a\":[1,{\"b\":null}],\"c\":\"x\"}");
+	_cleanup_free_ char *pretty = json_print(j, true), *both = NULL;
+	struct buf b = {0};
+
+	(void)state;
+	buf_str(&b, "before ");
+	json_put(&b, j, true);
+	both = xasprintf("before %s", pretty);
+	assert_string_equal(b.data, both);
+	buf_free(&b);
+}
+
 static char big[24 << 20]; /* more than any arena has left over */
 
 /* Whatever it returns is told: no more memory is to be had, and the text is good. */
@@ -328,6 +342,7 @@ int main(void)
 		cmocka_unit_test(what_is_borrowed_stays_and_what_is_taken_is_gone),
 		cmocka_unit_test(a_line_is_printed_as_one),
 		cmocka_unit_test(bytes_that_are_no_utf8_are_replaced),
+		cmocka_unit_test(putting_appends_what_printing_gives),
 		cmocka_unit_test(memory_that_cannot_be_had_is_no_wrong_text),
 	};
 
