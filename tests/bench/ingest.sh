@@ -8,7 +8,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 MAX_KIB=65536
-MAX_GROWTH_KIB=24576 # between the runs of FEW and of all blocks: a row of 200 bytes a trial when a stage is judged
+MAX_GROWTH_KIB=24576 # between the runs of FEW and of all blocks: the JSON report has a line a trial, as a tree and as one text
 MAX_CPU_GROWTH=1.5   # CPU time of a trial, likewise: what else the machine does is in it
 MAX_SYNCS=10         # of the database, a block
 METRICS=9            # of 8 statistics each, beside the 29 values that every trial has
