@@ -75,18 +75,32 @@ static struct procs_one *find(const struct procs *p, pid_t pid)
 	return p->n ? bsearch(&key, p->v, p->n, sizeof *p->v, by_pid) : NULL;
 }
 
-void procs_scan_users(struct procs *p, const struct procs *kernel)
+/* One that was asked for its environment and is none of ours stays so. */
+static const struct procs_one *settled(const struct procs *before, pid_t pid)
+{
+	const struct procs_one *known = find(before, pid);
+
+	return known && known->asked && !known->ours ? known : NULL;
+}
+
+void procs_scan_again(struct procs *p, const struct procs *before, const struct procs *kernel)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *de;
 
 	p->n = 0;
 	while (d && (de = readdir(d))) {
+		const struct procs_one *known;
 		struct procs_one one;
 		int64_t pid;
 
 		if (de->d_name[0] < '1' || de->d_name[0] > '9' || !str_to_i64(de->d_name, &pid) ||
-		    find(kernel, (pid_t)pid) || procs_read((pid_t)pid, &one))
+		    find(kernel, (pid_t)pid))
+			continue;
+		known = settled(before, (pid_t)pid);
+		if (known)
+			one = *known;
+		else if (procs_read((pid_t)pid, &one))
 			continue;
 		p->v = xgrow(p->v, p->n, &p->cap, sizeof *p->v);
 		p->v[p->n++] = one;
@@ -99,7 +113,7 @@ void procs_scan_users(struct procs *p, const struct procs *kernel)
 
 void procs_scan(struct procs *p)
 {
-	procs_scan_users(p, &(struct procs){0});
+	procs_scan_again(p, &(struct procs){0}, &(struct procs){0});
 }
 
 void procs_kernel_threads(struct procs *out)

@@ -31,9 +31,10 @@ struct procs {
 
 int procs_read(pid_t pid, struct procs_one *out); /* -1: gone */
 void procs_scan(struct procs *p);                 /* replace by all processes that there are now */
-/* The same without those that `kernel` lists: big nodes have thousands of kernel threads, and they
- * are most of the cost of a scan. */
-void procs_scan_users(struct procs *p, const struct procs *kernel);
+/* The same without those that `kernel` lists, and without a look at those that `before` (an earlier
+ * result of procs_mark_env_again) knows to be others': they stand in the result as they were then.
+ * Nodes have thousands of kernel threads and hundreds of daemons, which are most of the cost. */
+void procs_scan_again(struct procs *p, const struct procs *before, const struct procs *kernel);
 void procs_kernel_threads(
 	struct procs *out); /* replace by the kernel's threads that there are now */
 void procs_free(struct procs *p);

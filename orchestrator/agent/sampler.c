@@ -23,7 +23,7 @@ enum {
 	SAMPLES_MAX = 64 << 20, /* 30 hours at 500 ms with 10 devices */
 	SOURCE_MAX = 1 << 20,   /* /proc/stat with 1,000 CPUs is 200 KiB */
 	DEVICES_MAX = 256,
-	KERNEL_ROUNDS = 64,
+	KNOWN_ROUNDS = 64,
 	SMI_TERM_US = 1000000, /* that nvidia-smi has to end by itself; then it is killed */
 	SMI_KILL_US = 1000000, /* a driver that hangs keeps even a killed one: it is left */
 };
@@ -485,8 +485,10 @@ static void settle_gone(struct sampler *s)
 
 static void find_tree(struct sampler *s, const struct sampler_scope *scope)
 {
+	const struct procs nothing = {0};
 	struct procs last = s->procs;
 	const char *marker = scope->marker;
+	bool anew;
 
 	s->procs = s->before;
 	s->before = last;
@@ -495,10 +497,11 @@ static void find_tree(struct sampler *s, const struct sampler_scope *scope)
 		free(s->marker);
 		s->marker = xstrdup(marker);
 	}
-	/* Their numbers may be used again, though only after all others were: so not for ever. */
-	if (s->rounds++ % KERNEL_ROUNDS == 0)
+	/* Numbers may be used again, though only after all others were: so not for ever. */
+	anew = s->rounds++ % KNOWN_ROUNDS == 0;
+	if (anew)
 		procs_kernel_threads(&s->kernel);
-	procs_scan_users(&s->procs, &s->kernel);
+	procs_scan_again(&s->procs, anew ? &nothing : &s->before, &s->kernel);
 	if (marker)
 		procs_mark_env_again(&s->procs, &s->before, marker);
 	procs_mark_tree(&s->procs, scope->root, scope->skip);
