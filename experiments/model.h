@@ -545,7 +545,7 @@ struct effective_value {
 /* Revision of what makes values out of raw files: the probes, and how a trial's window is cut and
  * summed up. Raise it with any change by which files that were read before give other values:
  * stored values carry it, and `fettle reparse` says what became of them. */
-enum { PARSER_REV = 1 };
+enum { PARSER_REV = 2 };
 
 struct trial_result {
 	int slot, repeat;

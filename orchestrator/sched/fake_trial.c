@@ -121,7 +121,7 @@ double fake_trial_loss(const struct fake_trial *t, int64_t step)
 
 double fake_trial_step_ms(const struct fake_trial *t)
 {
-	return 1000.0 * FAKE_SAMPLES_A_STEP / t->throughput;
+	return 1000 * t->samples_a_step / t->throughput;
 }
 
 static bool timed_before(const struct json *slots, const struct json *slot)
@@ -172,6 +172,7 @@ int fake_trial_of(const struct fake_run *r, const struct json *block, size_t i, 
 	t->failed = fake_trial_fails(r->truth, t->arm, &t->draw);
 	t->voided = r->fate == FATE_VOID && i + 1 == json_len(slots);
 	t->throughput = fake_throughput(r->truth, t->arm, &t->draw);
+	t->samples_a_step = fake_samples_a_step(r->truth, t->arm);
 	t->loss = fake_loss(r->truth, t->arm, &t->draw);
 	t->nan = fake_trial_is_nan(r->truth, t->arm, &t->draw);
 	return 0;

@@ -35,7 +35,8 @@ struct fake_trial {
 	const struct json *block, *arm, *slot;
 	struct fake_draw draw;
 	int64_t start_us, wall_us, steps, warmup;
-	double throughput, loss; /* the same in every step; the last one */
+	double throughput, samples_a_step; /* the same in every step */
+	double loss;                       /* the last one */
 	bool failed, voided, nan;
 	char dir[24]; /* "t01" */
 };

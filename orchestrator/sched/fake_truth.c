@@ -434,7 +434,7 @@ double fake_worth(const struct fake_truth *t, const struct json *arm, const char
 	if (str_eq(metric, "throughput_samples_per_s"))
 		v = x;
 	else if (str_eq(metric, "step_time_ms"))
-		v = FAKE_SAMPLES_A_STEP * 1000.0 / x;
+		v = fake_samples_a_step(t, arm) * 1000.0 / x;
 	else if (str_eq(metric, "loss"))
 		v = t->loss + sum_effects(json_get(t->spec, "loss_effects"), arm, false);
 	else
@@ -443,6 +443,13 @@ double fake_worth(const struct fake_truth *t, const struct json *arm, const char
 		if (json_get(j, metric) && fake_matches(arm, json_key(j)))
 			v = json_number(json_get(j, metric), v);
 	return v;
+}
+
+double fake_samples_a_step(const struct fake_truth *t, const struct json *arm)
+{
+	double v = fake_worth(t, arm, "samples_per_step");
+
+	return v > 0 ? v : FAKE_SAMPLES_A_STEP;
 }
 
 static double worst_of(const struct json *map, const struct json *arm)

@@ -125,6 +125,8 @@ double fake_loss(const struct fake_truth *t, const struct json *arm, const struc
 /* The value of a metric for an arm without any noise: what a campaign ought to find. NaN: the truth
  * says nothing about it. */
 double fake_worth(const struct fake_truth *t, const struct json *arm, const char *metric);
+/* The metric samples_per_step of an arm where the truth has it, else FAKE_SAMPLES_A_STEP. */
+double fake_samples_a_step(const struct fake_truth *t, const struct json *arm);
 /* What slows a whole trial down from outside. */
 bool fake_has_neighbour(const struct fake_truth *t, const struct fake_draw *d);
 bool fake_is_throttled(const struct fake_truth *t, const struct fake_draw *d);
