@@ -226,11 +226,11 @@ void procs_mark_env_again(struct procs *p, const struct procs *before, const cha
 		const struct procs_one *known = find(before, one->pid);
 
 		if (known && known->asked && known->start_ticks == one->start_ticks) {
-			one->ours = one->ours || known->ours;
+			one->ours = one->ours || (marker && known->ours);
 			one->asked = true;
 		} else if (one->state != 'Z') {
 			one->asked = !is_young(one);
-			one->ours = one->ours || environ_holds(one->pid, marker);
+			one->ours = one->ours || (marker && environ_holds(one->pid, marker));
 		}
 	}
 }

@@ -21,7 +21,7 @@ struct procs_one {
 	int64_t utime, stime; /* clock ticks of this process alone */
 	int64_t threads, rss_pages;
 	bool ours;  /* matched by procs_mark_* */
-	bool asked; /* its environment was looked at when it was no longer young */
+	bool asked; /* its environment was looked at when it was no longer young, or none counts */
 };
 
 struct procs {
@@ -47,7 +47,7 @@ void procs_mark_session(struct procs *p, pid_t session);
  * /proc/PID/environ each. */
 void procs_mark_env(struct procs *p, const char *marker);
 /* The same, asking only those that `before` (an earlier result for the same marker) cannot answer
- * for. */
+ * for. Without a marker (NULL) descent alone tells, and nobody is adopted later. */
 void procs_mark_env_again(struct procs *p, const struct procs *before, const char *marker);
 size_t procs_count(const struct procs *p); /* marked and not zombies */
 

@@ -502,8 +502,7 @@ static void find_tree(struct sampler *s, const struct sampler_scope *scope)
 	if (anew)
 		procs_kernel_threads(&s->kernel);
 	procs_scan_again(&s->procs, anew ? &nothing : &s->before, &s->kernel);
-	if (marker)
-		procs_mark_env_again(&s->procs, &s->before, marker);
+	procs_mark_env_again(&s->procs, &s->before, marker);
 	procs_mark_tree(&s->procs, scope->root, scope->skip);
 }
 
