@@ -150,14 +150,13 @@ static int json_feed(struct probe_run *r, const char *bytes, size_t n, struct er
 
 static enum probe_status judge(const struct probe_run *r, struct buf *detail)
 {
-	enum jsonstream_end end = jsonstream_finish(r->json, r->out.values ? detail : NULL);
-
 	if (!r->out.values && !r->out.missing) {
 		if (detail)
 			buf_str(detail, "no result of perftest");
 		return PROBE_ABSENT;
 	}
-	return end == JSONSTREAM_WHOLE ? PROBE_OK : PROBE_PARTIAL;
+	/* A result of missing values alone is cut like any other, and says so. */
+	return jsonstream_finish(r->json, detail) == JSONSTREAM_WHOLE ? PROBE_OK : PROBE_PARTIAL;
 }
 
 static enum probe_status json_finish(struct probe_run *r, struct buf *detail)

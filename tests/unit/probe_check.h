@@ -117,12 +117,24 @@ static inline struct findings findings_of(const struct probe *p, const struct pr
 		free(copy);
 	}
 	f.status = p->finish(r, &f.detail);
+	assert_true(f.status == PROBE_OK || f.detail.len > 0);
 	return f;
 }
 
 static inline struct findings findings_text(const struct probe *p, const char *text)
 {
 	return findings_of(p, NULL, text, strlen(text), 0);
+}
+
+/* What a whole text is taken for; lengths are never counted by hand. */
+static inline const struct probe *sniff_text(const char *text)
+{
+	return probe_sniff(text, strlen(text));
+}
+
+static inline int score_text(const struct probe *p, const char *text)
+{
+	return p->sniff(text, strlen(text));
 }
 
 static inline void findings_dump(const struct findings *f, struct buf *out)

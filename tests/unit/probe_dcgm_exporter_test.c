@@ -48,7 +48,7 @@ static void test_versions(void **state)
 	struct findings f = findings_text(&probe_dcgm_exporter, old);
 
 	(void)state;
-	assert_ptr_equal(probe_sniff(old, strlen(old)), &probe_dcgm_exporter);
+	assert_ptr_equal(sniff_text(old), &probe_dcgm_exporter);
 	check_status(&f, PROBE_OK);
 	check_at(&f, "gpu_temp_c", -1, "gpu=0", 34);
 	check_at(&f, "gpu_energy_j_total", -1, "gpu=0", 7824);

@@ -89,7 +89,7 @@ static void test_dool(void **state)
 	assert_int_equal(dool_read("dool 1.3.4", "--bytes"), 8000);
 	assert_int_equal(dool_read("dool 1.2.0", ""), 8000);
 	assert_int_equal(dool_read("Dstat 1.0.0", ""), 8000);
-	assert_int_equal(probe_sniff("\"dool 1.3.4 CSV output\"\n", 24) == &probe_dstat, true);
+	assert_ptr_equal(sniff_text("\"dool 1.3.4 CSV output\"\n"), &probe_dstat);
 }
 
 static void test_dool_screen(void **state)

@@ -372,9 +372,8 @@ static void test_mllog_twice(void **state)
 	assert_int_equal(found_count(&f, "throughput_samples_per_s"), 1);
 	findings_free(&f);
 	/* Settings alone are a log of this kind already; a load generator's is none. */
-	assert_ptr_equal(probe_sniff(STATS("seed", "1", ""), strlen(STATS("seed", "1", ""))),
-			 &probe_train_log);
-	assert_null(probe_sniff(":::MLLOG {\"key\": \"loadgen_version\"}\n", 39));
+	assert_ptr_equal(sniff_text(STATS("seed", "1", "")), &probe_train_log);
+	assert_null(sniff_text(":::MLLOG {\"key\": \"loadgen_version\"}\n"));
 }
 
 int main(void)

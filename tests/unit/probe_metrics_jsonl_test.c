@@ -116,11 +116,11 @@ static void test_sniff(void **state)
 			  jobs[] = "{\"id\": 26515966, \"cpu\": 1, \"state\": \"RUNNING\"}\n";
 
 	(void)state;
-	assert_true(probe_metrics_jsonl.sniff(late, strlen(late)) >= 50);
-	assert_int_equal(probe_metrics_jsonl.sniff(jobs, strlen(jobs)), 0);
-	assert_true(probe_metrics_jsonl.sniff(own, strlen(own)) >= 50);
-	assert_int_equal(probe_metrics_jsonl.sniff(other, strlen(other)), 0);
-	assert_int_equal(probe_metrics_jsonl.sniff("", 0), 0);
+	assert_true(score_text(&probe_metrics_jsonl, late) >= 50);
+	assert_int_equal(score_text(&probe_metrics_jsonl, jobs), 0);
+	assert_true(score_text(&probe_metrics_jsonl, own) >= 50);
+	assert_int_equal(score_text(&probe_metrics_jsonl, other), 0);
+	assert_int_equal(score_text(&probe_metrics_jsonl, ""), 0);
 }
 
 int main(void)

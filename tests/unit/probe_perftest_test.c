@@ -103,8 +103,26 @@ static void test_json(void **state)
 		check_missing(&f, "rdma_bw_peak_bytes_per_s", -1, "size_bytes=1048576",
 			      i < 2 ? "not measured" : "its unit is not known");
 		check_fact(&f, "perftest.device", "mlx5_3");
-		assert_int_equal(probe_perftest_json.sniff(cases[i].text, strlen(cases[i].text)),
-				 95);
+		assert_int_equal(score_text(&probe_perftest_json, cases[i].text), 95);
+		findings_free(&f);
+	}
+}
+
+/* Cut behind its results, the file is partial and says so, even where no result has a value. */
+static void test_json_cut(void **state)
+{
+	static const char *const texts[] = {
+		HEAD "\"BW_peak\": 0.00,\n\"BW_average\": 20000.00\n}\n",
+		HEAD "\"BW_average\": 20000.00,\n\"MsgRate\": 0.020000\n}\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct findings f = findings_text(&probe_perftest_json, texts[i]);
+
+		check_status(&f, PROBE_PARTIAL);
+		assert_non_null(strstr(f.detail.data, "the JSON is cut at line "));
+		assert_int_equal(found_count(&f, "rdma_bw_bytes_per_s"), 1);
 		findings_free(&f);
 	}
 }
@@ -112,10 +130,9 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fixture),
-		cmocka_unit_test(test_odd),
-		cmocka_unit_test(test_options),
-		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_fixture),  cmocka_unit_test(test_odd),
+		cmocka_unit_test(test_options),  cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

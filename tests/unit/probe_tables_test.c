@@ -30,8 +30,8 @@ static void test_csv(void **state)
 	f = findings_text(&probe_metrics_csv, "time,value\n1,2\n");
 	check_status(&f, PROBE_ABSENT);
 	findings_free(&f);
-	assert_int_equal(probe_metrics_csv.sniff("step,loss\n1,2\n", 14), 85);
-	assert_int_equal(probe_metrics_csv.sniff("a step, a loss\n1,2\n", 19), 0);
+	assert_int_equal(score_text(&probe_metrics_csv, "step,loss\n1,2\n"), 85);
+	assert_int_equal(score_text(&probe_metrics_csv, "a step, a loss\n1,2\n"), 0);
 }
 
 /* DeepSpeed's monitor: what it calls a step counts samples. */

@@ -78,9 +78,9 @@ static void test_sniff(void **state)
 	assert_string_equal(fits[2]->name, "slurm_end");
 	assert_int_equal(probe_sniff_all(both, strlen(both), fits, 2), 2);
 	assert_string_equal(fits[1]->name, "nccl_log");
-	assert_null(probe_sniff("hello world\n", 12));
-	assert_null(probe_sniff("", 0));
-	assert_null(probe_sniff("{\"a\":\n", 6));
+	assert_null(sniff_text("hello world\n"));
+	assert_null(sniff_text(""));
+	assert_null(sniff_text("{\"a\":\n"));
 }
 
 /* Writes `line` n times, then `last`, and says what the text is taken for. */

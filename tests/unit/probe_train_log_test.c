@@ -462,8 +462,8 @@ static void test_sniff(void **state)
 		log[] = "start\n iteration 1/ 10 | elapsed time per iteration (ms): 5.5 |\n";
 
 	(void)state;
-	assert_true(probe_train_log.sniff(log, strlen(log)) >= 50);
-	assert_int_equal(probe_train_log.sniff("hello\n", 6), 0);
+	assert_true(score_text(&probe_train_log, log) >= 50);
+	assert_int_equal(score_text(&probe_train_log, "hello\n"), 0);
 }
 
 int main(void)
