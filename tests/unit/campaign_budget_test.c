@@ -342,7 +342,7 @@ static int64_t spent_at_first_win(struct world *w)
 /* Whatever the budget: who accepted a gain while there was room for the fix of it has the fix. */
 static void test_any_budget_keeps_what_it_can(void **state)
 {
-	const int budgets = getenv("LONG") ? 40 : 12;
+	const int budgets = long_run() ? 40 : 12;
 	uint64_t random = 12345;
 	int kept = 0, out_of_reach = 0;
 

@@ -200,9 +200,7 @@ static void test_a_baseline_that_cannot_run_fails_the_campaign_after_one_block(v
  * than 7 wins with p = 0.001 (binomial); 1,000 campaigns may give 50. */
 static void test_nothing_helps_so_hardly_anything_is_accepted(void **state)
 {
-	const char *set = getenv("LONG"); /* make exports it, empty when it was not given */
-	bool lng = set && *set;
-	int campaigns = lng ? 1000 : 40, bound = lng ? 50 : 7, wins = 0;
+	int campaigns = long_run() ? 1000 : 40, bound = long_run() ? 50 : 7, wins = 0;
 
 	(void)state;
 	for (int i = 0; i < campaigns; i++) {

@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,6 +33,14 @@
 		if (!strstr((text), (part)))                                        \
 			fail_msg("\"%s\" does not contain \"%s\"", (text), (part)); \
 	} while (0)
+
+/* Whether the longer variants are asked for: make exports LONG, empty when it was not given. */
+static inline bool long_run(void)
+{
+	const char *set = getenv("LONG");
+
+	return set && *set;
+}
 
 /* A new directory under TMPDIR or /tmp; heap. */
 static inline char *scratch_new(void)

@@ -153,7 +153,7 @@ static void test_stopped(void **state)
 		struct buf text = {0};
 		struct err e = {0};
 
-		if (cases[i].slow && !getenv("LONG"))
+		if (cases[i].slow && !long_run())
 			continue;
 		assert_ok(fs_read(path, 1 << 20, &text, &e));
 		stop(path, text.data, cases[i].says, &e);

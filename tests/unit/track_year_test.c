@@ -111,10 +111,8 @@ static void test_part_of_a_year(void **state)
 
 static void test_years(void **state)
 {
-	const char *set = getenv("LONG"); /* make exports it, empty when it was not given */
-
 	(void)state;
-	for (uint64_t seed = 19; set && *set && seed <= 20; seed++) {
+	for (uint64_t seed = 19; long_run() && seed <= 20; seed++) {
 		struct year_setup c = setup_of(seed);
 		struct year *y = xcalloc(1, sizeof *y);
 
