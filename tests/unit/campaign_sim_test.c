@@ -59,7 +59,7 @@ static void test_nothing_helps_so_little_is_claimed(void **state)
 	assert_true(r.false_wins <= (lng ? 36 : 20));
 	assert_int_equal(r.true_wins, 0);
 	assert_int_equal(r.unfinished, 0);
-	/* The interval that is shown covers 95 % and more: of 300 at least 255, of 120 at least 96. */
+	/* The interval that is shown covers 95 % and more: of 300 at least 255; of 120, 96. */
 	assert_true(r.repeated.n >= (lng ? 250 : 100));
 	assert_true((double)r.repeated.covered >= (lng ? 0.85 : 0.8) * (double)r.repeated.n);
 	simulated_done(&r);
