@@ -20,6 +20,7 @@
 
 #include "orchestrator/base/mem.h"
 #include "probes/lines.h"
+#include "probes/train.h"
 
 struct state {
 	char epoch[24];    /* the number of the one that runs, "" none */
@@ -44,18 +45,14 @@ static const struct {
 	  {"[Training] Throughput (samples/second): ", "throughput_samples_per_s", 1},
 };
 
-static bool is_whole(const struct input_line *l, struct span f)
-{
-	return l->complete || f.s + f.n < l->text + l->len;
-}
-
 /* The number at the beginning of t, up to a blank or its unit. */
 static void take(struct emit *o, const struct input_line *l, const char *metric, struct span t,
 		 double scale, const struct emit_tag *tag)
 {
 	struct span f;
 
-	if (!span_next(&t, " s;)", &f) || !is_whole(l, f) || !emit_token(o, metric, f, scale, tag))
+	if (!span_next(&t, " s;)", &f) || !train_is_whole(l, f) ||
+	    !emit_token(o, metric, f, scale, tag))
 		emit_bad(o, "a value is cut or no number");
 }
 

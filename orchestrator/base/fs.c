@@ -87,7 +87,7 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *e)
 	return rc;
 }
 
-static int write_all(int fd, const char *data, size_t n)
+int fs_write_all(int fd, const char *data, size_t n)
 {
 	while (n > 0) {
 		ssize_t done = write(fd, data, n);
@@ -163,7 +163,7 @@ static int write_tmp(const char *tmp, const void *data, size_t n, mode_t mode)
 	fd = fs_create(tmp, O_WRONLY | O_EXCL, mode);
 	if (fd < 0)
 		return -1;
-	rc = write_all(fd, data, n);
+	rc = fs_write_all(fd, data, n);
 	if (!rc)
 		rc = fsync(fd);
 	saved = errno;
@@ -209,7 +209,7 @@ static int write_in_place(const char *path, const struct stat *st, const void *d
 
 	if (fd < 0)
 		return err_sys(e, ERR_IO, "cannot write %s", path);
-	rc = write_all(fd, data, n);
+	rc = fs_write_all(fd, data, n);
 	saved = errno;
 	close(fd);
 	errno = saved;

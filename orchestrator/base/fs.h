@@ -19,6 +19,9 @@ int fs_open(const char *path);
 /* Append the whole file to out; more than max bytes is ERR_LIMIT. ERR_NOT_FOUND when absent. */
 int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
 
+/* All n bytes, however many calls that takes. -1 with errno. */
+int fs_write_all(int fd, const char *data, size_t n);
+
 /* tmp in the same directory, fsync, rename, fsync of the directory. The umask applies to mode, as
  * for open(2). A tmp left by a crash is `.<name>.tmp.<pid>` and is harmless. Whatever had the name
  * is replaced, a link or a device too. */

@@ -446,7 +446,7 @@ static int spool(const char *file, char **path, struct err *e)
 		free(TAKE(*path));
 	}
 	while (rc == 0 && (n = read(in, chunk, SPOOL_CHUNK)) > 0)
-		if (write(out, chunk, (size_t)n) != n)
+		if (fs_write_all(out, chunk, (size_t)n) < 0)
 			rc = err_sys(e, ERR_IO, "%s", *path);
 	if (rc == 0 && n < 0)
 		rc = err_sys(e, ERR_IO, "%s", file);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "orchestrator/base/fs.h"
 #include "orchestrator/base/mem.h"
 #include "orchestrator/base/version.h"
 #include "orchestrator/sched/slurm_wire.h"
@@ -28,21 +29,6 @@ static const struct operation {
 
 /* --- replies ---------------------------------------------------------------------------- */
 
-static int write_all(int fd, const char *data, size_t n)
-{
-	while (n > 0) {
-		ssize_t w = write(fd, data, n);
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w < 0)
-			return -1;
-		data += w;
-		n -= (size_t)w;
-	}
-	return 0;
-}
-
 static int send_reply(struct helper *h, const struct json *reply)
 {
 	_cleanup_free_ char *text = json_print(reply, false);
@@ -51,7 +37,7 @@ static int send_reply(struct helper *h, const struct json *reply)
 
 	buf_str(&line, text);
 	buf_char(&line, '\n');
-	rc = write_all(h->out, line.data, line.len);
+	rc = fs_write_all(h->out, line.data, line.len);
 	buf_free(&line);
 	h->request_id = -1;
 	return rc;
